@@ -32,6 +32,13 @@ struct span {
     };
 };
 
+/* The bytes of a file before its tensors, and among them the records of the tensors, for who keeps the former and
+ * compares the latter; all zero: the container does not tell. */
+struct span_header {
+    uint64_t length;
+    uint64_t table, table_length; /* where the records begin */
+};
+
 /* The spans of one file while they are collected, each after the one before; empty pieces are left out. Begins with an
  * arena and zeros. */
 struct span_list {
@@ -39,6 +46,7 @@ struct span_list {
     struct span *spans; /* in the arena */
     size_t n_spans, capacity;
     uint64_t size; /* bytes of all spans */
+    struct span_header header;
 };
 
 /* Makes room for `n` more spans at once, for callers that know how many there will be. */

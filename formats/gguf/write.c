@@ -1,6 +1,7 @@
 #include "formats/gguf/write.h"
 
 #include "base/checked.h"
+#include "base/sha256.h"
 
 #include <string.h>
 
@@ -17,8 +18,9 @@ struct writing {
     struct buffer literal; /* bytes to append after the spans so far */
     uint64_t alignment;
     size_t n_data_spans;
-    bool trim_ones; /* omits leading dimensions of 1, as ggml does */
-    size_t padding; /* the length of GGUF_PADDING_KEY's text; 0: there is no such key */
+    bool trim_ones;                        /* omits leading dimensions of 1, as ggml does */
+    size_t padding;                        /* the length of GGUF_PADDING_KEY's text; 0: there is no such key */
+    const struct gguf_kept_header *header; /* NULL: made of the keys */
     struct error *error;
 };
 
@@ -117,30 +119,60 @@ static void add_padding(struct writing *writing, uint64_t data)
     spans_add_zeros(writing->spans, aligned - end);
 }
 
-/* Lays out the header with its padding, and the data; the checked sizes of the records make it fit. */
-static bool lay_out_all(struct writing *writing)
+/* Lays out the tensors behind a header; the checked sizes of the records make them fit. */
+static void lay_out_data(struct writing *writing)
 {
-    uint64_t data_length = 0, data, size;
-    if (!write_keys(writing) || !write_records(writing, &data_length))
-        return false;
-    uint64_t meta = writing->spans->size + writing->literal.length;
-    if (!checked_align(meta, writing->alignment, &data) || !checked_add(data, data_length, &size))
-        return error_set(writing->error, "the file would be too large");
-    buffer_append_zeros(&writing->literal, data - meta);
-    spans_add_buffer(writing->spans, &writing->literal);
+    uint64_t data = writing->spans->size;
     spans_reserve(writing->spans, writing->n_data_spans);
     for (size_t i = 0; i < writing->artifact->n_tensors; i++) {
         const struct artifact_tensor *tensor = &writing->artifact->tensors[i];
         spans_add_tensor(writing->spans, tensor->tensor, tensor->encoding);
         add_padding(writing, data);
     }
+}
+
+/* Lays out the header with its padding, and the data. */
+static bool lay_out_all(struct writing *writing)
+{
+    uint64_t data_length = 0, data, size;
+    if (!write_keys(writing))
+        return false;
+    uint64_t table = writing->spans->size + writing->literal.length;
+    if (!write_records(writing, &data_length))
+        return false;
+    uint64_t meta = writing->spans->size + writing->literal.length;
+    if (!checked_align(meta, writing->alignment, &data) || !checked_add(data, data_length, &size))
+        return error_set(writing->error, "the file would be too large");
+    buffer_append_zeros(&writing->literal, data - meta);
+    spans_add_buffer(writing->spans, &writing->literal);
+    writing->spans->header = (struct span_header){data, table, meta - table};
+    lay_out_data(writing);
+    return true;
+}
+
+/* Like lay_out_all(), with a header that is kept. */
+static bool lay_out_kept(struct writing *writing)
+{
+    const struct gguf_kept_header *header = writing->header;
+    uint64_t data_length = 0, size;
+    char table[SHA256_HEX + 1];
+    if (!write_records(writing, &data_length))
+        return false;
+    sha256_hex(writing->literal.bytes, writing->literal.length, table);
+    if (strcmp(table, header->table) != 0 || header->length % writing->alignment != 0 ||
+        header->length > source_size(header->source) || !checked_add(header->length, data_length, &size))
+        return error_set(writing->error, "%s: is the header of other tensors", source_name(header->source));
+    spans_add_view(writing->spans,
+                   view_of_source(writing->spans->arena, header->source, 0, &u8_dtype, 1, &header->length),
+                   encoding_of(&u8_dtype));
+    lay_out_data(writing);
     return true;
 }
 
 static bool lay_out(struct writing *writing)
 {
-    bool good =
-        gguf_alignment(&writing->artifact->metadata, &writing->alignment, writing->error) && lay_out_all(writing);
+    bool good = gguf_alignment(&writing->artifact->metadata, &writing->alignment, writing->error) &&
+                (writing->header != NULL ? lay_out_kept(writing) : lay_out_all(writing));
     buffer_free(&writing->literal);
     return good;
 }
@@ -162,3 +194,13 @@ bool gguf_lay_out_padded(const struct artifact *artifact, size_t padding, struct
 
 const struct container gguf_container = {.name = "gguf", .lay_out = lay_out_gguf};
 const struct container ggml_container = {.name = "gguf", .lay_out = lay_out_ggml};
+
+bool gguf_lay_out_kept(const struct artifact *artifact, const struct gguf_kept_header *header, struct span_list *spans,
+                       struct error *error)
+{
+    return lay_out(&(struct writing){.artifact = artifact,
+                                     .spans = spans,
+                                     .trim_ones = artifact->container == &ggml_container,
+                                     .header = header,
+                                     .error = error});
+}

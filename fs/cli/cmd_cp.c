@@ -218,6 +218,47 @@ static int confine(const struct invocation *invocation, bool in_parts)
     return status;
 }
 
+/* Opens the model with a header that another worker kept. Returns NULL, without a message, if that is not possible. */
+static struct tree *open_with_header(const struct invocation *invocation, const struct parts_task *task,
+                                     const struct options *options, struct arena *arena)
+{
+    struct options *with_header = arena_copy(arena, options, sizeof *options);
+    struct error unsaid;
+    struct node_attributes found;
+    const char *path = invocation->arguments[1];
+    with_header->content.kept_header =
+        parts_copy_header(path, invocation->arguments[invocation->n_arguments - 1], task, arena);
+    if (with_header->content.kept_header == NULL || options->library)
+        return NULL;
+    struct tree *tree = lib_open_tree(invocation->arguments[0], true, with_header, &unsaid);
+    if (tree == NULL || tree_walk(tree, path, &found, &unsaid))
+        return tree;
+    command_close(tree);
+    return NULL;
+}
+
+static int open_and_copy(const struct invocation *invocation, const struct parts_task *task)
+{
+    struct options options = *invocation->options;
+    struct arena *arena = arena_new();
+    struct tree *tree = NULL;
+    uint64_t n_unreached = source_unreached();
+    int status = EXIT_BAD_INPUT;
+    options.content.request.shares_blocks = invocation->flags[FLAG_REFLINK];
+    if (task != NULL && invocation->n_arguments == 3)
+        tree = open_with_header(invocation, task, &options, arena);
+    if (tree == NULL)
+        tree = command_open(invocation->arguments[0], &options);
+    if (tree != NULL)
+        status = copy_all(tree, invocation, task);
+    else if (task != NULL && source_unreached() != n_unreached)
+        status = EXIT_TRY_AGAIN;
+    if (tree != NULL)
+        command_close(tree);
+    arena_free(arena);
+    return status;
+}
+
 static int run(const struct invocation *invocation)
 {
     struct parts_task asked;
@@ -228,17 +269,7 @@ static int run(const struct invocation *invocation)
         return EXIT_MISUSE;
     }
     int status = confine(invocation, task != NULL);
-    if (status >= 0)
-        return status;
-    struct options options = *invocation->options;
-    options.content.request.shares_blocks = invocation->flags[FLAG_REFLINK];
-    uint64_t n_unreached = source_unreached();
-    struct tree *tree = command_open(invocation->arguments[0], &options);
-    if (tree == NULL)
-        return task != NULL && source_unreached() != n_unreached ? EXIT_TRY_AGAIN : EXIT_BAD_INPUT;
-    status = copy_all(tree, invocation, task);
-    command_close(tree);
-    return status;
+    return status >= 0 ? status : open_and_copy(invocation, task);
 }
 
 const struct command cp_command = {

@@ -121,14 +121,42 @@ static bool is_the_copy(const struct collected *all, const char *directory)
     return false;
 }
 
+static const char *without_slashes(const char *path, struct arena *arena)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return arena_strndup(arena, path, length);
+}
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Returns the version and the build of wfs. */
+static const char *this_wfs(struct arena *arena)
+{
+    return arena_printf(arena, "wfs " WFS_VERSION " (build %s)", wfs_build);
+}
+
+const struct kept_header *parts_copy_header(const char *path, const char *destination, const struct parts_task *task,
+                                            struct arena *arena)
+{
+    while (*path == '/' || (path[0] == '.' && path[1] == '/'))
+        path++;
+    const struct parts_plan own = {.path = path, .wfs = this_wfs(arena), .n_parts = task->count};
+    const char *name = without_slashes(destination, arena);
+    if (durable_is_directory(name))
+        name = arena_printf(arena, "%s/%s", name, last_name(path));
+    return task->number > 0 ? parts_header_find(name, &own, task->number, arena) : NULL;
+}
+
 /* Returns the name of the copy: DEST, or a name in it. */
 static const char *name_of_copy(const struct collected *all, const struct found *found, const char *destination)
 {
-    size_t length = strlen(destination);
-    while (length > 1 && destination[length - 1] == '/')
-        length--;
-    const char *slash = strrchr(found->path, '/'), *name = slash != NULL ? slash + 1 : found->path;
-    const char *plain = arena_strndup(all->arena, destination, length);
+    const char *name = last_name(found->path), *plain = without_slashes(destination, all->arena);
     if (*name == '\0' || !durable_is_directory(plain) || (found->attributes.directory && is_the_copy(all, plain)))
         return plain;
     return arena_printf(all->arena, "%s/%s", plain, name);
@@ -177,7 +205,7 @@ int parts_copy_run(struct tree *tree, const struct found *found, const char *des
             .n_directories = all.n_directories,
             .sources = all.sources,
             .n_sources = all.n_sources,
-            .plan = {.wfs = arena_printf(arena, "wfs " WFS_VERSION " (build %s)", wfs_build),
+            .plan = {.wfs = this_wfs(arena),
                      .path = found->path,
                      .model = tree_checkpoint(tree)->model_name,
                      .options = options_text(tree, arena)},

@@ -6,12 +6,18 @@
 #pragma once
 
 #include "fs/cli/paths.h"
+#include "fs/lib/parts_header.h"
 #include "fs/options/options.h"
 
 struct parts_task {
     size_t number, count; /* the part to make; number 0: join `count` parts */
     bool verify;          /* the checksums of parts that are joined */
 };
+
+/* Finds the header that another worker kept for the only file of a copy, before the model is opened; NULL: none. The
+ * result lives as long as the arena. */
+const struct kept_header *parts_copy_header(const char *path, const char *destination, const struct parts_task *task,
+                                            struct arena *arena);
 
 /* Makes the part of one file or directory that was found, or joins its parts. Returns the exit status, and reports
  * failures. */

@@ -3,6 +3,7 @@
 #include "fs/lib/cuts.h"
 #include "fs/lib/durable.h"
 #include "fs/lib/parts_data.h"
+#include "fs/lib/parts_header.h"
 #include "fs/lib/source_digest.h"
 
 #include <dirent.h>
@@ -140,7 +141,7 @@ static bool is_done(const struct work *work, size_t number, bool *ret_done)
 static void tidy_name(void *context, const char *name)
 {
     const struct work *work = context;
-    bool is_ours = marker_number(name) != 0 || strcmp(name, "plan") == 0 ||
+    bool is_ours = marker_number(name) != 0 || strcmp(name, "plan") == 0 || strcmp(name, "header") == 0 ||
                    (name[0] == '.' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
     if (is_ours)
         unlink(arena_printf(work->arena, "%s/%s", work->directory, name));
@@ -209,6 +210,8 @@ static bool write_plan(const struct work *work, int *ret_reason)
     struct buffer text = {0};
     if (copy->plan.source[0] == '\0')
         source_digest(copy->sources, copy->n_sources, copy->plan.source);
+    if (!copy->is_directory)
+        parts_header_keep(copy->files[0].file, arena_printf(work->arena, "%s/header", work->directory), &copy->plan);
     parts_plan_write(&copy->plan, &text);
     *ret_reason = durable_write(work->plan_path, text.bytes, text.length, false);
     buffer_free(&text);

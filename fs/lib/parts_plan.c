@@ -44,6 +44,9 @@ void parts_plan_write(struct parts_plan *plan, struct buffer *out)
     json_put_text(&writer, "stamp", plan->stamp);
     json_put_text(&writer, "source", plan->source);
     json_put_number(&writer, "bytes", plan->bytes);
+    json_put_number(&writer, "header bytes", plan->header_bytes);
+    json_put_text(&writer, "header", plan->header);
+    json_put_text(&writer, "table", plan->table);
     json_begin_array(&writer, "ends");
     for (size_t i = 0; i < plan->n_parts; i++)
         json_put_number(&writer, NULL, plan->ends[i]);
@@ -93,6 +96,9 @@ bool parts_plan_read(const struct buffer *text, struct arena *arena, struct part
     hash_of(root, "layout", plan.layout);
     hash_of(root, "stamp", plan.stamp);
     hash_of(root, "source", plan.source);
+    hash_of(root, "header", plan.header);
+    hash_of(root, "table", plan.table);
+    json_u64(json_get(root, "header bytes"), &plan.header_bytes);
     bool is_plan = json_u64(json_get(root, "format"), &format) && json_u64(json_get(root, "bytes"), &plan.bytes) &&
                    (format != FORMAT || read_ends(root, arena, &plan));
     json_free(document);

@@ -29,6 +29,9 @@ struct parts_plan {
     char stamp[SHA256_HEX + 1];  /* of the sources, by source_stamp() ... */
     char source[SHA256_HEX + 1]; /* ... and by source_digest(); "" until it is needed */
     uint64_t bytes;              /* of all files */
+    uint64_t header_bytes;       /* of the header that is kept beside the plan (parts_header.h); 0: none is */
+    char header[SHA256_HEX + 1]; /* of its bytes, and of the records in it */
+    char table[SHA256_HEX + 1];
     size_t n_parts;
     const uint64_t *ends;      /* where each part ends (cuts.h) */
     char hash[SHA256_HEX + 1]; /* of the plan's text, set by those who read or write one */

@@ -4,6 +4,8 @@
 #include "formats/gguf/write.h"
 #include "fs/tree/content_options.h"
 
+#include <string.h>
+
 struct target_file {
     struct target_files *files;
     const struct target *target;
@@ -27,6 +29,22 @@ enum outcome target_files_make(struct target_files *files, const struct target *
     return edition != NULL ? target->make(edition, target->type, options, ret_artifact, error) : REPORTED;
 }
 
+/* Lays out a file with the header that was kept of it. */
+static enum outcome plan_with_header(const struct target *target, const struct kept_header *kept,
+                                     const struct artifact *artifact, struct origin origin, struct arena *arena,
+                                     struct vfile *ret_file, struct error *error)
+{
+    struct span_list spans = {.arena = arena};
+    if (strcmp(target->path, kept->path) != 0 || strcmp(artifact->container->name, "gguf") != 0) {
+        error_set(error, "only %s has the header that was kept", kept->path);
+        return FAILED;
+    }
+    if (!gguf_lay_out_kept(artifact, &kept->header, &spans, error))
+        return FAILED;
+    *ret_file = vfile_of_spans(&spans, origin);
+    return OK;
+}
+
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     const struct target_file *file = context;
@@ -40,7 +58,9 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
         return outcome;
     if (tree_options(tree)->request.shares_blocks && artifact.container == &gguf_container)
         artifact.container = &gguf_sharing_container;
-    outcome = vfile_of_artifact(&artifact, origin, arena, ret_file, error);
+    const struct kept_header *kept = tree_options(tree)->kept_header;
+    outcome = kept != NULL ? plan_with_header(file->target, kept, &artifact, origin, arena, ret_file, error)
+                           : vfile_of_artifact(&artifact, origin, arena, ret_file, error);
     artifact_free(&artifact);
     return outcome;
 }

@@ -22,7 +22,11 @@ enum {
 
 struct vfile vfile_of_spans(const struct span_list *spans, struct origin origin)
 {
-    return (struct vfile){.size = spans->size, .spans = spans->spans, .n_spans = spans->n_spans, .origin = origin};
+    return (struct vfile){.size = spans->size,
+                          .spans = spans->spans,
+                          .n_spans = spans->n_spans,
+                          .origin = origin,
+                          .header = spans->header};
 }
 
 enum outcome vfile_of_artifact(const struct artifact *artifact, struct origin origin, struct arena *arena,

@@ -17,6 +17,7 @@ struct vfile {
     const struct span *spans;
     size_t n_spans;
     struct origin origin;
+    struct span_header header;
     const struct source *whole; /* all of its bytes are those of this source, which is not computed; NULL: of none */
     struct kept *kept;          /* what is read from the store instead (kept.h); NULL: nothing */
 };

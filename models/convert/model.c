@@ -191,7 +191,7 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
             return false;
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
     nvfp4_write_weights_only(model);
-    if (family->tower != NULL)
+    if (family->tower != NULL || model->lacks_vocab)
         return true;
     if (!add_vocab(&builder, error))
         return false;
@@ -329,6 +329,18 @@ struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, const str
                                   struct error *error)
 {
     return make(checkpoint, references, fill_in, error);
+}
+
+static bool fill_in_without_vocab(struct gguf_model *model, struct error *error)
+{
+    model->lacks_vocab = true;
+    return fill_in(model, error);
+}
+
+struct gguf_model *gguf_model_new_without_vocab(const struct checkpoint *checkpoint,
+                                                const struct references *references, struct error *error)
+{
+    return make(checkpoint, references, fill_in_without_vocab, error);
 }
 
 static bool fill_in_repacked(struct gguf_model *model, struct error *error)

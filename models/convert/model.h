@@ -13,6 +13,10 @@
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, const struct references *references,
                                   struct error *error);
 
+/* Like gguf_model_new(), without the keys of the tokenizer, for files whose header is kept (gguf_lay_out_kept()). */
+struct gguf_model *gguf_model_new_without_vocab(const struct checkpoint *checkpoint,
+                                                const struct references *references, struct error *error);
+
 /* Like gguf_model_new(), with packed weights as ggml's blocks that decode to exactly their values, even where the
  * converter dequantizes them. Also returns NULL if no weight has such blocks. */
 struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, const struct references *references,

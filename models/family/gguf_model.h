@@ -38,6 +38,7 @@ struct gguf_model {
     size_t chat_template_place; /* key number of a chat template that only the converter has; 0: none */
 
     bool is_repacked;  /* packed weights become blocks wherever these decode to the same values */
+    bool lacks_vocab;  /* made without the keys of the tokenizer */
     bool is_gguf;      /* the source is a GGUF */
     bool is_quantized; /* some tensors have block types already */
 };

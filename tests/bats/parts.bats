@@ -203,6 +203,53 @@ END
     is_whole
 }
 
+# reads_tokenizer NUMBER/COUNT: makes a part, and reports whether that reads the tokenizer.
+reads_tokenizer() {
+    strace -f -y -o "$BATS_TEST_TMPDIR/trace" -e trace=pread64 "$WFS" cp --part "$1" "$MODEL" "$FILE" "$DEST"
+    grep -q 'tokenizer.json>' "$BATS_TEST_TMPDIR/trace"
+}
+
+@test "the header is made once, and again where it is missing or damaged" {
+    need_strace
+    local header=$DEST.wfs-parts/header
+    reads_tokenizer 8/8
+    run -1 reads_tokenizer 5/8
+    run -1 reads_tokenizer 1/8
+    rm "$DEST.wfs-parts/000001.done"
+    printf x | dd of="$header" bs=1 seek=100 conv=notrunc status=none
+    run -1 reads_tokenizer 2/8 # which has none of its bytes
+    reads_tokenizer 1/8
+    : >"$header"
+    reads_tokenizer 3/8
+    rm "$header"
+    reads_tokenizer 4/8
+    part 6/8
+    part 7/8
+    is_whole
+}
+
+@test "the files of all kinds are made in parts with a kept header" {
+    local file i
+    "$WFS" cp "$MODEL" model.gguf "$BATS_TEST_TMPDIR/source.gguf"
+    while read -r source file; do
+        "$WFS" cat "$source" "$file" >"$BATS_TEST_TMPDIR/wanted"
+        for i in 2 1; do
+            "$WFS" cp --part "$i/2" "$source" "$file" "$DEST"
+        done
+        cmp "$DEST" "$BATS_TEST_TMPDIR/wanted"
+        rm "$DEST"
+    done <<END
+$MODEL model.gguf
+$MODEL gguf/model-Q4_K_M.gguf
+$MODEL gguf/model-Q4_K.gguf
+$MODEL gguf/converter/model-q8_0.gguf
+$MODEL model.safetensors
+$BATS_TEST_TMPDIR/source.gguf gguf/model-Q5_0.gguf
+$BATS_TEST_TMPDIR/source.gguf model.gguf
+$BATS_TEST_TMPDIR/source.gguf model.safetensors
+END
+}
+
 @test "a copy of the source with other times is the same source" {
     cp -r "$MODEL" "$BATS_TEST_TMPDIR/model"
     touch -d '2020-01-01' "$BATS_TEST_TMPDIR/model"/*

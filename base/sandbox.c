@@ -44,7 +44,7 @@ static const uint64_t first_version = LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1;
 static const uint64_t refer = 1 << 13, cut = 1 << 14; /* from versions 2 and 3 on */
 static const uint64_t bind_tcp = 1 << 0, connect_tcp = 1 << 1;
 static const uint64_t abstract_sockets = 1 << 0, signals = 1 << 1;
-enum { WITH_PORTS = 4, WITH_SCOPES = 6, RULE_PORT = 2 }; /* versions; a kind of rule */
+enum { WITH_REFER = 2, WITH_PORTS = 4, WITH_SCOPES = 6, RULE_PORT = 2 }; /* versions; a kind of rule */
 
 struct attributes {
     uint64_t files, ports, scopes;
@@ -83,14 +83,16 @@ static void allow_ports(int rules, const uint16_t *ports)
 int sandbox_open_paths(const struct sandbox_paths *paths)
 {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    uint64_t all = first_version | (version >= 2 ? refer : 0) | (version >= 3 ? cut : 0);
+    uint64_t all = first_version | (version >= WITH_REFER ? refer : 0) | (version >= 3 ? cut : 0);
     bool has_ports = version >= WITH_PORTS && paths->ports != NULL;
     struct attributes attributes = {all, has_ports ? connect_tcp | (paths->listens ? 0 : bind_tcp) : 0,
                                     version >= WITH_SCOPES ? abstract_sockets | signals : 0};
     size_t size = version >= WITH_SCOPES  ? sizeof attributes
                   : version >= WITH_PORTS ? offsetof(struct attributes, scopes)
                                           : offsetof(struct attributes, ports);
-    int rules = version < 1 ? -1 : (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
+    int rules = version < (paths->moves_names ? WITH_REFER : 1)
+                    ? -1
+                    : (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
     if (rules < 0)
         return 0;
     allow_paths(rules, paths->readable, reading);

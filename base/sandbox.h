@@ -22,6 +22,8 @@ struct sandbox_paths {
     const char *const *devices;  /* to read and write, without new names */
     const uint16_t *ports;       /* of TCP, to connect to, up to a 0; NULL: all, and listening too */
     bool listens;                /* at any port */
+    /* names move from one writable directory to another, which the first version of Landlock forbids: no restriction */
+    bool moves_names;
 };
 
 /* Opens the paths that can be used in a sandbox, and names its ports, from Linux 6.7 on. From Linux 6.12 on, a process

@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* Returns how many processors this process may use, at least 1: schedulers of clusters give a task some of a node's. */
+size_t system_processors(void);
+
 /* Conditions with deadlines by the monotonic clock; waiting returns what pthread_cond_timedwait() does. */
 void system_condition_init(pthread_cond_t *condition);
 int system_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, const struct timespec *deadline);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/fs.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,16 @@ int system_watch(int fd, int inotify)
 void system_read_ahead(int fd, uint64_t offset, uint64_t length)
 {
     posix_fadvise(fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
+}
+
+/* The call fails where a node has more processors than the set: then all count. */
+size_t system_processors(void)
+{
+    cpu_set_t usable;
+    long all = sysconf(_SC_NPROCESSORS_ONLN);
+    if (sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) > 0)
+        return (size_t)CPU_COUNT(&usable);
+    return all > 0 ? (size_t)all : 1;
 }
 
 bool system_reserve(int fd, uint64_t size)

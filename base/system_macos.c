@@ -77,6 +77,12 @@ void system_read_ahead(int fd, uint64_t offset, uint64_t length)
     fcntl(fd, F_RDADVISE, &range);
 }
 
+size_t system_processors(void)
+{
+    long all = sysconf(_SC_NPROCESSORS_ONLN);
+    return all > 0 ? (size_t)all : 1;
+}
+
 bool system_reserve(int fd, uint64_t size)
 {
     fstore_t wanted = {.fst_flags = F_ALLOCATEALL, .fst_posmode = F_PEOFPOSMODE, .fst_length = (off_t)size};

@@ -103,6 +103,7 @@ void enter_command_sandbox(const struct command_needs *needs, const struct optio
         .devices = devices,
         .ports = network ? source_ports(needs->sources, needs->n_sources, options, arena) : no_ports,
         .listens = needs->listens,
+        .moves_names = needs->writes_beside,
     });
     sandbox_enter(&(struct sandbox){
         .role = SANDBOX_READER,

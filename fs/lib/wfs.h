@@ -56,8 +56,9 @@ typedef struct wfs_context wfs_context;
  * thread of the call that causes the message, and must not leave by longjmp() or an exception. */
 typedef void wfs_log(void *user, const char *line);
 
-/* Makes a context with `n_threads` threads, callers included; 0: one for each core; the most are 64. They start with
- * the first read that is worth dividing. `log` may be NULL: messages are dropped. Returns NULL if memory runs out. */
+/* Makes a context with `n_threads` threads, callers included; 0: one for each core that the process may use; the most
+ * are 64. They start with the first read that is worth dividing. `log` may be NULL: messages are dropped. Returns NULL
+ * if memory runs out. */
 WFS_API wfs_context *wfs_context_new(unsigned n_threads, wfs_log *log, void *user);
 
 /* Ends the threads. The context's models must be closed. NULL is allowed. */

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/attempt.h"
 #include "base/lock.h"
+#include "base/system.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -40,9 +41,8 @@ static struct pool *shared; /* by main(), before other threads start */
 struct pool *pool_new(size_t width)
 {
     struct pool *pool = memory_alloc(sizeof *pool);
-    long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (width == 0)
-        width = n_cores > 0 ? (size_t)n_cores : 1;
+        width = system_processors();
     *pool = (struct pool){.width = width < MAX_THREADS ? width : MAX_THREADS};
     lock_init(&pool->lock);
     event_init(&pool->work_came);

@@ -82,6 +82,11 @@ static int durable_parent(const char *path)
     return reason;
 }
 
+int durable_make_directory(const char *path)
+{
+    return mkdir(path, 0777) == 0 ? durable_parent(path) : errno;
+}
+
 /* Reports whether link() has failed since the file system, or the sandbox, knows no hard links. EXDEV: a sandbox of the
  * first Landlock links within a directory only. */
 static bool has_no_links(int reason)

@@ -16,6 +16,9 @@ int durable_write(const char *path, const void *bytes, size_t length, bool repla
 /* Makes new names in a directory durable. */
 int durable_directory(const char *path);
 
+/* Makes a directory; EEXIST if the name is taken. */
+int durable_make_directory(const char *path);
+
 /* Makes what was written to a descriptor durable and closes it: network file systems report a failed write or a full
  * disk only here. */
 int durable_close(int fd);

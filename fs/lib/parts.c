@@ -196,8 +196,9 @@ static enum step broken(const struct work *work, int reason, const char *path)
 /* Makes the directory. If it was missing, another worker may just have ended the copy. */
 static enum step make_directory(const struct work *work)
 {
-    if (mkdir(work->directory, 0777) != 0)
-        return errno == EEXIST ? DONE : broken(work, errno, work->directory);
+    int reason = durable_make_directory(work->directory);
+    if (reason != 0)
+        return reason == EEXIST ? DONE : broken(work, reason, work->directory);
     if (!durable_exists(work->copy->destination))
         return DONE;
     rmdir(work->directory);
@@ -260,13 +261,24 @@ static void count_marker(void *context, const char *name)
         counting->is_marked[number - 1] = true;
 }
 
-/* Finds the parts that are done; *ret_done has one element for each part. */
-static enum step find_done(const struct work *work, bool **ret_done)
+static bool are_all_done(const bool *done, size_t n_parts)
 {
-    bool *done = arena_array(work->arena, work->plan.n_parts, sizeof *done);
-    if (!list_names(work, count_marker, &(struct counting){done, work->plan.n_parts}))
+    for (size_t i = 0; i < n_parts; i++)
+        if (!done[i])
+            return false;
+    return true;
+}
+
+/* Finds the parts that are done; *ret_done has one element for each part. Of a copy that is not wholly done, markers
+ * are read only if `all_matter`: each worker comes here. */
+static enum step find_done(const struct work *work, bool all_matter, bool **ret_done)
+{
+    size_t n_parts = work->plan.n_parts;
+    bool *done = arena_array(work->arena, n_parts, sizeof *done);
+    if (!list_names(work, count_marker, &(struct counting){done, n_parts}))
         return broken(work, errno, work->directory);
-    for (size_t i = 0; i < work->plan.n_parts; i++)
+    bool reads = all_matter || are_all_done(done, n_parts);
+    for (size_t i = 0; i < n_parts && reads; i++)
         if (done[i] && !is_done(work, i + 1, &done[i]))
             return BROKEN;
     *ret_done = done;
@@ -289,19 +301,11 @@ static enum step name_copy(struct work *work)
     return DONE;
 }
 
-static bool are_all_done(const bool *done, size_t n_parts)
-{
-    for (size_t i = 0; i < n_parts; i++)
-        if (!done[i])
-            return false;
-    return true;
-}
-
 /* Ends the copy if all parts are done. If the directory is gone, with the marker in it, another worker has. */
 static enum step try_to_end(struct work *work)
 {
     bool *done;
-    enum step step = find_done(work, &done);
+    enum step step = find_done(work, false, &done);
     if (step != DONE)
         return step == GONE ? DONE : BROKEN;
     if (are_all_done(done, work->plan.n_parts))
@@ -418,7 +422,7 @@ static enum step join(struct work *work, bool verify)
     bool *done;
     enum step step = find_plan(work, false);
     if (step == DONE)
-        step = find_done(work, &done);
+        step = find_done(work, true, &done);
     if (step == DONE && !are_all_done(done, work->plan.n_parts))
         return refuse_missing(work, done);
     if (step == DONE && verify)

@@ -29,7 +29,7 @@ static void end(struct sha256_ctx *hash, char hex[SHA256_HEX + 1])
     hex[SHA256_HEX] = '\0';
 }
 
-/* Orders hashes of single sources, which are hashed together in this order, each once. */
+/* Orders hashes of single sources, which are hashed together in this order. */
 static int compare_hashes(const void *a, const void *b)
 {
     return memcmp(a, b, SHA256_HEX + 1);
@@ -46,8 +46,7 @@ static void end_all(struct hashes *hashes, char hex[SHA256_HEX + 1])
     sha256_init(&hash);
     qsort(hashes->hex, hashes->count, sizeof *hashes->hex, compare_hashes);
     for (size_t i = 0; i < hashes->count; i++)
-        if (i == 0 || strcmp(hashes->hex[i], hashes->hex[i - 1]) != 0)
-            sha256_update(&hash, SHA256_HEX, (const uint8_t *)hashes->hex[i]);
+        sha256_update(&hash, SHA256_HEX, (const uint8_t *)hashes->hex[i]);
     end(&hash, hex);
     free(hashes->hex);
 }

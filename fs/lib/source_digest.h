@@ -5,7 +5,7 @@
  * larger ones samples, so it sees another model and another version, and in a source of more than DIGEST_WHOLE bytes
  * may miss a change of a few bytes.
  *
- * Neither depends on the order of the sources, which may contain one several times, nor on the path of their folder. */
+ * Neither depends on the order of the sources, each of which comes once, nor on the path of their folder. */
 #pragma once
 
 #include "base/sha256.h"

@@ -67,7 +67,8 @@ int durable_directory(const char *path)
         return errno;
     int reason = fsync(fd) == 0 ? 0 : errno;
     close(fd);
-    return reason == EINVAL || reason == EBADF ? 0 : reason; /* file systems without fsync() of directories */
+    bool cannot = reason == EINVAL || reason == EBADF || reason == ENOSYS || reason == EOPNOTSUPP;
+    return cannot ? 0 : reason; /* file systems without fsync() of directories */
 }
 
 /* Makes the directory of a path durable. */

@@ -16,6 +16,9 @@
 /* Returns how many processors this process may use, at least 1: schedulers of clusters give a task some of a node's. */
 size_t system_processors(void);
 
+/* Returns a random number, for names that no other process or machine makes. */
+uint64_t system_random(void);
+
 /* Conditions with deadlines by the monotonic clock; waiting returns what pthread_cond_timedwait() does. */
 void system_condition_init(pthread_cond_t *condition);
 int system_wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, const struct timespec *deadline);

@@ -117,6 +117,12 @@ size_t system_processors(void)
     return all > 0 ? (size_t)all : 1;
 }
 
+uint64_t system_random(void)
+{
+    uint64_t number;
+    return getentropy(&number, sizeof number) == 0 ? number : (uint64_t)getpid();
+}
+
 bool system_reserve(int fd, uint64_t size)
 {
     return system_reserve_range(fd, 0, size);

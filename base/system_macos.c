@@ -83,6 +83,11 @@ size_t system_processors(void)
     return all > 0 ? (size_t)all : 1;
 }
 
+uint64_t system_random(void)
+{
+    return (uint64_t)arc4random() << 32 | arc4random();
+}
+
 bool system_reserve(int fd, uint64_t size)
 {
     fstore_t wanted = {.fst_flags = F_ALLOCATEALL, .fst_posmode = F_PEOFPOSMODE, .fst_length = (off_t)size};

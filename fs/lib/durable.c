@@ -1,6 +1,7 @@
 #include "fs/lib/durable.h"
 
 #include "base/arena.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +21,12 @@ static char *temporary_name(const char *path)
     size_t capacity = strlen(path) + 100;
     char *temporary = memory_alloc(capacity);
     struct utsname host;
-    uint64_t random = 0;
-    if (getentropy(&random, sizeof random) != 0)
-        random = (uint64_t)getpid();
     if (uname(&host) != 0)
         host.nodename[0] = '\0';
     for (char *c = host.nodename; *c != '\0'; c++)
         *c = *c == '/' ? '_' : *c;
-    snprintf(temporary, capacity, "%.*s.%s.%.64s-%016" PRIx64, (int)(name - path), path, name, host.nodename, random);
+    snprintf(temporary, capacity, "%.*s.%s.%.64s-%016" PRIx64, (int)(name - path), path, name, host.nodename,
+             system_random());
     return temporary;
 }
 

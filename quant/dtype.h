@@ -25,6 +25,9 @@ typedef void encode_function(const float *values, void *blocks, size_t n_blocks)
 typedef void encode_weighted_function(const float *values, const float *importance, const float *mean_squares,
                                       void *blocks, size_t n_blocks);
 
+/* Replaces the codes of `n_blocks` blocks by those that follow from their scales and the values (codes.h). */
+typedef void codes_function(const float *values, void *blocks, size_t n_blocks);
+
 struct kernels {
     decode_function *decode;
     encode_function *encode;
@@ -52,6 +55,11 @@ enum dtype_kind {
 
 enum { GGML_TYPE_NONE = -1 };
 
+/* Bytes of a block. */
+struct block_part {
+    uint8_t offset, length;
+};
+
 struct dtype {
     const char *name; /* spelled as in safetensors or ggml: "BF16", "Q4_K" */
     /* the file in tensors/NAME/ with the tensor in this dtype: "bf16"; NULL: none */
@@ -72,6 +80,11 @@ struct dtype {
      * decode, values cannot be shown as numbers. Without encode, the type is a target only with importance, or never.
      */
     struct kernels kernels[CPU_LEVELS];
+
+    /* How codes follow from scales, at each level like the other kernels, and which bytes of a block are its scales,
+     * minimums included; the other bytes are codes. NULL and 0: codes do not follow from scales. */
+    codes_function *codes[CPU_LEVELS];
+    struct block_part scale_parts[2];
 };
 
 /* A kernel for x86-64 alone, and one for 64-bit ARM alone. */

@@ -5,6 +5,7 @@
  * Source: quantize_row_iq4_nl_impl in ggml-quants.c of llama.cpp, with seven tries. */
 #pragma once
 
+#include "quant/codes.h"
 #include "quant/encoders.h"
 #include "quant/f16.h"
 
@@ -50,14 +51,39 @@ static inline float iq4_xs_scale(const uint8_t *block, int j)
 
 extern const struct iq4_loops iq4_portable_loops, iq4_neon_loops, iq4_avx2_loops, iq4_avx512_loops;
 
-/* Defines NAME_dtype over NAME_encode_by() and decode_block, with BLOCK_BYTES for a block. */
-#define DEFINE_IQ4_DTYPE(name, upper, id, elements)                                                                    \
+/* Defines NAME_codes_LEVEL from NAME_codes(loops, values, blocks, n_blocks). */
+#define DEFINE_IQ4_CODES_AT(name, level, ...)                                                                          \
+    __VA_ARGS__ static void name##_codes_##level(const float *values, void *blocks, size_t n_blocks)                   \
+    {                                                                                                                  \
+        name##_codes(&iq4_##level##_loops, values, blocks, n_blocks);                                                  \
+    }
+#if defined(__x86_64__)
+#define DEFINE_IQ4_CODES(name)                                                                                         \
+    DEFINE_IQ4_CODES_AT(name, portable)                                                                                \
+    DEFINE_IQ4_CODES_AT(name, avx2, FOR_AVX2) DEFINE_IQ4_CODES_AT(name, avx512, FOR_AVX2)
+#elif defined(__aarch64__)
+#define DEFINE_IQ4_CODES(name)                                                                                         \
+    DEFINE_IQ4_CODES_AT(name, portable)                                                                                \
+    DEFINE_IQ4_CODES_AT(name, neon)
+#else
+#define DEFINE_IQ4_CODES(name) DEFINE_IQ4_CODES_AT(name, portable)
+#endif
+
+/* Defines NAME_dtype over NAME_encode_by(), NAME_codes() and decode_block, with BLOCK_BYTES for a block, whose scales
+ * are the first `scale_bytes`. */
+#define DEFINE_IQ4_DTYPE(name, upper, id, elements, scale_bytes)                                                       \
     DEFINE_BLOCK_DECODER(name, elements, BLOCK_BYTES)                                                                  \
     DEFINE_ENCODERS_BY_LOOPS(name, name##_encode_by, iq4)                                                              \
+    DEFINE_IQ4_CODES(name)                                                                                             \
     decode_function name##_decode_neon, name##_decode_avx2;                                                            \
     const struct dtype name##_dtype = {                                                                                \
         BLOCK_DTYPE(name, upper, id, elements),                                                                        \
         .n_scales = 1,                                                                                                 \
         .encode_cost = 9000,                                                                                           \
         .kernels = ENCODER_KERNELS(name, name##_decode_neon, name##_decode_avx2),                                      \
+        .codes = {[CPU_PORTABLE] = name##_codes_portable,                                                              \
+                  [CPU_NEON] = ON_ARM(name##_codes_neon),                                                              \
+                  [CPU_AVX2] = ON_X86(name##_codes_avx2),                                                              \
+                  [CPU_AVX512] = ON_X86(name##_codes_avx512)},                                                         \
+        .scale_parts = {{0, scale_bytes}},                                                                             \
     };

@@ -27,4 +27,13 @@ static void iq4_nl_encode_by(const struct iq4_loops *loops, const float *values,
     }
 }
 
-DEFINE_IQ4_DTYPE(iq4_nl, "IQ4_NL", 20, IQ4_ELEMENTS)
+static void iq4_nl_codes(const struct iq4_loops *loops, const float *values, uint8_t *block, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++, values += IQ4_ELEMENTS, block += BLOCK_BYTES) {
+        uint8_t levels[IQ4_ELEMENTS];
+        loops->quantize(values, block32_inverse(f16_load(block)), levels);
+        block32_pack_nibbles(levels, block + QS);
+    }
+}
+
+DEFINE_IQ4_DTYPE(iq4_nl, "IQ4_NL", 20, IQ4_ELEMENTS, QS)

@@ -59,4 +59,14 @@ static void iq4_xs_encode_by(const struct iq4_loops *loops, const float *values,
                      blocks + i * BLOCK_BYTES);
 }
 
-DEFINE_IQ4_DTYPE(iq4_xs, "IQ4_XS", 23, K_ELEMENTS)
+static void iq4_xs_codes(const struct iq4_loops *loops, const float *values, uint8_t *block, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++, block += BLOCK_BYTES)
+        for (int j = 0; j < SUB_BLOCKS; j++, values += IQ4_ELEMENTS) {
+            uint8_t levels[IQ4_ELEMENTS];
+            loops->quantize(values, block32_inverse(iq4_xs_scale(block, j)), levels);
+            block32_pack_nibbles(levels, block + QS + 16 * j);
+        }
+}
+
+DEFINE_IQ4_DTYPE(iq4_xs, "IQ4_XS", 23, K_ELEMENTS, QS)

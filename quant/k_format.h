@@ -62,12 +62,14 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
             decode_##name((const uint8_t *)blocks + i * (block_bytes), values + i * K_ELEMENTS);                       \
     }
 
-/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block. */
+/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block; see k_codes.h for its codes. */
 #define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
     DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
     DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
+    DEFINE_K_CODES(name)                                                                                               \
     const struct dtype name##_dtype = {                                                                                \
         BLOCK_DTYPE(name, upper, id, K_ELEMENTS),                                                                      \
         .kernels = ENCODER_KERNELS(name, neon_decode, avx2_decode),                                                    \
+        .codes = CODES_BY_LEVELS(name),                                                                                \
         __VA_ARGS__,                                                                                                   \
     };

@@ -2,6 +2,7 @@
  * Bytes: scales[16] (scale low, minimum high), qs[64], F16 d, F16 dmin; value = d * scale * level - dmin * minimum. */
 #include "quant/dtype.h"
 #include "quant/f16.h"
+#include "quant/k_codes.h"
 #include "quant/k_format.h"
 
 enum { SUB_BLOCKS = 16, QS = 16, D = 80, D_MIN = 82, BLOCK_BYTES = 84 };
@@ -80,4 +81,5 @@ static inline void decode_block(const uint8_t *restrict block, float *restrict v
     }
 }
 
-DEFINE_K_DTYPE(q2_k, "Q2_K", 10, NULL, NULL, .n_scales = 2, .scale_offset = {D, D_MIN}, .encode_cost = 5000)
+DEFINE_K_DTYPE(q2_k, "Q2_K", 10, NULL, NULL, .n_scales = 2, .scale_offset = {D, D_MIN},
+               .scale_parts = {{0, QS}, {D, 4}}, .encode_cost = 5000)

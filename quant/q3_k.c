@@ -2,6 +2,7 @@
  * Bytes: hmask[32] (third bits), qs[64], scales[12], F16 d; value = d * (scale - 32) * (level - 4). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
+#include "quant/k_codes.h"
 #include "quant/k_format.h"
 
 #include <math.h>
@@ -118,4 +119,5 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
-DEFINE_K_DTYPE(q3_k, "Q3_K", 11, NULL, NULL, .n_scales = 1, .scale_offset = {D}, .encode_cost = 5000)
+DEFINE_K_DTYPE(q3_k, "Q3_K", 11, NULL, NULL, .n_scales = 1, .scale_offset = {D},
+               .scale_parts = {{SCALES, BLOCK_BYTES - SCALES}}, .encode_cost = 5000)

@@ -2,6 +2,7 @@
  * Bytes: F16 d, F16 dmin, scales[12], qs[128]; value = d * scale * level - dmin * minimum. */
 #include "quant/dtype.h"
 #include "quant/f16.h"
+#include "quant/k_codes.h"
 #include "quant/q4_q5_k.h"
 
 enum { QS = 16, BLOCK_BYTES = 144 };
@@ -103,4 +104,4 @@ static void decode_block(const uint8_t *block, float *values)
 }
 
 DEFINE_K_DTYPE(q4_k, "Q4_K", 12, q4_k_decode_neon, q4_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
-               .encode_cost = 7000)
+               .scale_parts = {{0, QS}}, .encode_cost = 7000)

@@ -1,5 +1,6 @@
 /* Without a minimum, d is the value of largest magnitude over -n_levels / 2, so that it maps to level 0 exactly. */
 #include "quant/q4_q5.h"
+#include "quant/block32_codes.h"
 #include "quant/k_search.h"
 #include "quant/weights.h"
 
@@ -64,6 +65,16 @@ static void encode_weighted(const struct q45_format *format, const float *values
         encode_weighted_block(format, values + at, importance + at, mean_squares[i], block);
 }
 
+static inline void nearest_codes(const struct q45_format *format, const float *restrict values, uint8_t *block)
+{
+    uint8_t levels[BLOCK32_ELEMENTS];
+    float d = f16_load(block), m = format->has_minimum ? f16_load(block + Q45_M) : 0;
+    float offset = format->has_minimum ? 0.5f : 0.5f + (float)(format->n_levels / 2);
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++)
+        levels[i] = block32_level((d != 0 ? (values[i] - m) / d : 0) + offset, format->n_levels - 1);
+    q45_pack_levels(format, levels, block);
+}
+
 #define DEFINE_DTYPE(prefix, upper, id, scales)                                                                        \
     static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
     {                                                                                                                  \
@@ -78,6 +89,11 @@ static void encode_weighted(const struct q45_format *format, const float *values
     {                                                                                                                  \
         encode_weighted(&prefix##_format, values, importance, mean_squares, blocks, n_blocks);                         \
     }                                                                                                                  \
+    static inline void prefix##_nearest(const float *values, uint8_t *block)                                           \
+    {                                                                                                                  \
+        nearest_codes(&prefix##_format, values, block);                                                                \
+    }                                                                                                                  \
+    DEFINE_BLOCK32_CODES(prefix, prefix##_nearest, upper##_BYTES, 2 * (scales))                                        \
     const struct dtype prefix##_dtype = {                                                                              \
         .name = #upper,                                                                                                \
         .view_name = #prefix,                                                                                          \
@@ -95,6 +111,8 @@ static void encode_weighted(const struct q45_format *format, const float *values
         .kernels[CPU_AVX2] = {ON_X86(prefix##_decode_avx2), ON_X86(prefix##_encode_avx2),                              \
                               ON_X86(prefix##_encode_weighted_avx2)},                                                  \
         .kernels[CPU_AVX512] = {NULL, NULL, ON_X86(prefix##_encode_weighted_avx512)},                                  \
+        .codes = BLOCK32_CODES(prefix),                                                                                \
+        .scale_parts = {{0, 2 * (scales)}},                                                                            \
     };
 
 DEFINE_DTYPE(q4_0, Q4_0, 2, 1)

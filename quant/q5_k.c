@@ -1,6 +1,7 @@
 /* Q5_K: 256 values in 176 bytes. Like Q4_K, with a fifth bit for every level. Bytes: F16 d, F16 dmin, scales[12],
  * qh[32], qs[128]; value = d * scale * level - dmin * minimum. */
 #include "quant/dtype.h"
+#include "quant/k_codes.h"
 #include "quant/q4_q5_k.h"
 
 enum { QH = 16, QS = 48, BLOCK_BYTES = 176 };
@@ -44,4 +45,4 @@ static void decode_block(const uint8_t *block, float *values)
 }
 
 DEFINE_K_DTYPE(q5_k, "Q5_K", 13, q5_k_decode_neon, q5_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
-               .encode_cost = 6000)
+               .scale_parts = {{0, QH}}, .encode_cost = 6000)

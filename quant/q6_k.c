@@ -2,6 +2,7 @@
  * Bytes: ql[128] (low four bits), qh[64] (upper two), i8 scales[16], F16 d; value = d * scale * (level - 32). */
 #include "quant/dtype.h"
 #include "quant/f16.h"
+#include "quant/k_codes.h"
 #include "quant/k_format.h"
 #include "quant/weights.h"
 
@@ -69,4 +70,4 @@ static void decode_block(const uint8_t *block, float *values)
 }
 
 DEFINE_K_DTYPE(q6_k, "Q6_K", 14, q6_k_decode_neon, q6_k_decode_avx2, .n_scales = 1, .scale_offset = {D},
-               .encode_cost = 4000)
+               .scale_parts = {{SCALES, BLOCK_BYTES - SCALES}}, .encode_cost = 4000)

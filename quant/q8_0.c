@@ -1,6 +1,7 @@
 /* Q8_0: 32 values in 34 bytes. F16 d, i8 qs[32]; value = d * level. d is the largest magnitude over 127; levels round
  * half away from zero. */
 #include "quant/block32.h"
+#include "quant/block32_codes.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
 #include "quant/weights.h"
@@ -27,6 +28,18 @@ DEFINE_BLOCK_KERNELS(q8_0, BLOCK32_ELEMENTS, BLOCK_BYTES)
 decode_function q8_0_decode_avx2;
 encode_function q8_0_encode_neon, q8_0_encode_avx2;
 
+static inline void nearest(const float *restrict values, uint8_t *restrict block)
+{
+    float d = f16_load(block);
+    for (int i = 0; i < BLOCK32_ELEMENTS; i++) {
+        int32_t level = block32_round(d != 0 ? values[i] / d : 0);
+        level = level < 127 ? level : 127;
+        block[QS + i] = (uint8_t)(level > -128 ? level : -128);
+    }
+}
+
+DEFINE_BLOCK32_CODES(q8_0, nearest, BLOCK_BYTES, QS)
+
 const struct dtype q8_0_dtype = {
     BLOCK_DTYPE(q8_0, "Q8_0", 8, BLOCK32_ELEMENTS),
     .n_scales = 1,
@@ -34,4 +47,6 @@ const struct dtype q8_0_dtype = {
     .kernels[CPU_PORTABLE] = {q8_0_decode, q8_0_encode},
     .kernels[CPU_NEON] = {NULL, ON_ARM(q8_0_encode_neon)},
     .kernels[CPU_AVX2] = {ON_X86(q8_0_decode_avx2), ON_X86(q8_0_encode_avx2)},
+    .codes = BLOCK32_CODES(q8_0),
+    .scale_parts = {{0, QS}},
 };

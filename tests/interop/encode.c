@@ -1,8 +1,10 @@
 /* encode DTYPE <values >blocks, or encode -d DTYPE <blocks >values: one dtype's kernels as a filter of F32 values.
- * encode DTYPE IMPORTANCE: by the importance of columns, F32 numbers in a file; rows have as many values. Rows of 256
- * otherwise. WFS_CPU chooses the kernels, as everywhere. */
+ * encode -c DTYPE BLOCKS <values >blocks: the codes that follow from the scales of the blocks in a file
+ * (quant/codes.h). encode DTYPE IMPORTANCE: by the importance of columns, F32 numbers in a file; rows have as many
+ * values. Rows of 256 otherwise. WFS_CPU chooses the kernels, as everywhere. */
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "quant/codes.h"
 #include "quant/convert.h"
 
 #include <stdio.h>
@@ -32,8 +34,39 @@ static bool convert(const struct dtype *from, struct encoding to, uint64_t n_col
     return converted;
 }
 
+static void read_file(const char *path, struct buffer *out)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return;
+    read_all(file, out);
+    fclose(file);
+}
+
+static int make_codes(const struct dtype *dtype, const char *path)
+{
+    struct buffer blocks = {0}, values = {0};
+    read_file(path, &blocks);
+    read_all(stdin, &values);
+    size_t n_blocks = blocks.length / dtype->block_bytes;
+    bool fits = codes_of(dtype) != NULL && values.length == n_blocks * dtype->block_elements * sizeof(float);
+    if (fits) {
+        unsigned char *scales = memory_alloc(blocks.length);
+        codes_split(dtype, blocks.bytes, n_blocks, scales);
+        codes_join(dtype, scales, n_blocks, blocks.bytes);
+        codes_of(dtype)((const float *)(const void *)values.bytes, blocks.bytes, n_blocks);
+        fwrite(blocks.bytes, 1, n_blocks * dtype->block_bytes, stdout);
+        free(scales);
+    }
+    buffer_free(&blocks);
+    buffer_free(&values);
+    return fflush(stdout) != 0 || !fits;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "-c") == 0 && dtype_by_name(argv[2]) != NULL)
+        return make_codes(dtype_by_name(argv[2]), argv[3]);
     bool decode = argc == 3 && strcmp(argv[1], "-d") == 0;
     const struct dtype *dtype = argc >= 2 ? dtype_by_name(argv[decode ? 2 : 1]) : NULL;
     struct encoding encoding = encoding_of(dtype);
@@ -41,13 +74,11 @@ int main(int argc, char **argv)
     uint64_t n_columns = 256;
     struct error error = {"not possible"};
     if (dtype == NULL || argc > 3) {
-        fprintf(stderr, "usage: encode [-d] DTYPE [IMPORTANCE]\n");
+        fprintf(stderr, "usage: encode [-d] DTYPE [IMPORTANCE] | encode -c DTYPE BLOCKS\n");
         return 2;
     }
-    FILE *file = argc == 3 && !decode ? fopen(argv[2], "rb") : NULL;
-    if (file != NULL) {
-        read_all(file, &columns);
-        fclose(file);
+    if (argc == 3 && !decode) {
+        read_file(argv[2], &columns);
         encoding.importance = (const float *)(const void *)columns.bytes;
         n_columns = columns.length / sizeof(float);
     }

@@ -21,6 +21,10 @@ GRIDS = {  # slow to encode; of IQ1_M the package's search differs from llama.cp
     "IQ2_XXS": (16, 256, 66), "IQ2_XS": (17, 256, 74), "IQ3_XXS": (18, 256, 98), "IQ1_S": (19, 256, 50), "IQ3_S": (21, 256, 110),
     "IQ2_S": (22, 256, 82), "IQ1_M": (29, 256, 56),
 }
+FOLLOWING = {  # the most codes that do not follow from scales, without and with importance
+    "Q2_K": (0, 0), "Q3_K": (0, 0), "Q4_K": (0, 0), "Q5_K": (0, 0), "Q6_K": (0, 0), "Q8_0": (0, 0), "Q4_0": (0, 0.02),
+    "Q4_1": (0, 0.02), "Q5_0": (0, 0.02), "Q5_1": (0, 0.02), "IQ4_NL": (0.002, 0.002), "IQ4_XS": (0.002, 0.002),
+}
 COLUMNS = 1024
 N_VALUES = int(os.environ.get("WFS_QUANT_VALUES", 1 << 20))
 GGML = ctypes.CDLL(str(next((pathlib.Path(llama_cpp.__file__).parent / "lib").glob("libggml-base.so"))))
@@ -90,7 +94,28 @@ def weights(*formats):
                     check(differences == 0, f"{name} of {kind} with weights, {level}: {differences} blocks differ from ggml's")
 
 
+def codes():
+    """Codes follow from the scales that ggml stored: exactly where it computes them from these, with importance or not."""
+    random = np.random.default_rng(17)
+    columns = (random.exponential(1, COLUMNS) ** 2).astype("<f4")
+    values = (random.standard_t(4, 512 * COLUMNS) * 0.02).astype("<f4")
+    for name, most in FOLLOWING.items():
+        number, elements, size = FORMATS[name]
+        for weights in (None, columns):
+            expected = ggml_encode(number, values, len(values) // elements * size, weights)
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(expected)
+                file.flush()
+                for level in ("portable", "avx2", "avx512"):
+                    made = run(["-c", name, file.name], values.tobytes(), level)
+                    share = np.mean(np.frombuffer(ggml_decode(name, made, len(values)), "<f4")
+                                    != np.frombuffer(ggml_decode(name, expected, len(values)), "<f4"))
+                    check(share <= most[weights is not None],
+                          f"{name}, weights: {weights is not None}, {level}: {share:.2g} of the codes do not follow from the scales")
+
+
 def main():
+    codes()
     for kind, values in inputs().items():
         for name, (number, elements, size) in FORMATS.items():
             expected = ggml_encode(number, values, len(values) // elements * size)

@@ -1,5 +1,6 @@
 /* Every fast kernel gives the bits of its portable twin: over blocks of all kinds, at all alignments, for counts that
  * leave a rest, and without touching what is around the output. */
+#include "quant/codes.h"
 #include "quant/encoding.h"
 
 #include "tests/unit/quant/levels.h"
@@ -288,8 +289,43 @@ static void check_decode(const struct dtype *dtype, enum cpu_level level)
     CHECK_NAMED(same, what);
 }
 
+static bool same_codes(const struct dtype *dtype, enum cpu_level level, size_t n_blocks, size_t skew)
+{
+    memcpy(blocks[1], blocks[0], sizeof blocks[0]);
+    codes_at(dtype, CPU_PORTABLE)(values + skew % 2, blocks[0] + skew, n_blocks);
+    codes_at(dtype, level)(values + skew % 2, blocks[1] + skew, n_blocks);
+    return memcmp(blocks[0], blocks[1], sizeof blocks[0]) == 0;
+}
+
+/* Codes of values of all kinds from any scales, and from those of the encoder. */
+static void check_codes(const struct dtype *dtype, enum cpu_level level)
+{
+    bool same = true;
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        float block = 0;
+        for (unsigned i = 0; i < 1 + MAX_ELEMENTS; i++) {
+            block = i % 256 == 0 ? bell() : block;
+            values[i] = kinds[kind].value(i, block);
+        }
+        for (size_t n_blocks = 0; n_blocks <= MAX_BLOCKS; n_blocks += n_blocks < 17 ? 1 : 5) {
+            size_t skew = n_blocks * 7 % 33;
+            for (size_t i = 0; i < sizeof blocks[0]; i++)
+                blocks[0][i] = (unsigned char)random_bits();
+            if (n_blocks % 2 != 0)
+                dtype_kernels(dtype).encode(values + skew % 2, blocks[0] + skew, n_blocks);
+            same &= same_codes(dtype, level, n_blocks, skew);
+        }
+    }
+    char what[64];
+    snprintf(what, sizeof what, "%s, %s, codes of any scales", dtype->name, cpu_level_name(level));
+    CHECK_NAMED(same, what);
+}
+
 static void check_dtype(const struct dtype *dtype)
 {
+    for (int level = CPU_PORTABLE + 1; level < CPU_LEVELS; level++)
+        if (dtype->codes[level] != NULL && level_runs((enum cpu_level)level, dtype->name))
+            check_codes(dtype, (enum cpu_level)level);
     for (int level = CPU_PORTABLE + 1; level < CPU_LEVELS; level++) {
         const struct kernels *kernels = &dtype->kernels[level];
         bool any = kernels->encode != NULL || kernels->encode_weighted != NULL || kernels->decode != NULL;

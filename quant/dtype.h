@@ -85,6 +85,7 @@ struct dtype {
      * minimums included; the other bytes are codes. NULL and 0: codes do not follow from scales. */
     codes_function *codes[CPU_LEVELS];
     struct block_part scale_parts[2];
+    const struct scale_form *scale_form; /* of these types */
 };
 
 /* A kernel for x86-64 alone, and one for 64-bit ARM alone. */

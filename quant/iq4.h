@@ -8,6 +8,7 @@
 #include "quant/codes.h"
 #include "quant/encoders.h"
 #include "quant/f16.h"
+#include "quant/scale_form.h"
 
 enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 16 };
 
@@ -72,6 +73,16 @@ extern const struct iq4_loops iq4_portable_loops, iq4_neon_loops, iq4_avx2_loops
 /* Defines NAME_dtype over NAME_encode_by(), NAME_codes() and decode_block, with BLOCK_BYTES for a block, whose scales
  * are the first `scale_bytes`. */
 #define DEFINE_IQ4_DTYPE(name, upper, id, elements, scale_bytes)                                                       \
+    static const struct scale_form name##_scale_form = {                                                               \
+        .span = SPAN_MAGNITUDE,                                                                                        \
+        .n_sub_blocks = (elements) / IQ4_ELEMENTS,                                                                     \
+        .n_steps = 120, /* the levels reach -127 and 113 */                                                            \
+        .least = 0.55,                                                                                                 \
+        .most = 1.4,                                                                                                   \
+        .reach = 6, /* -127 lies 5.5 steps from 0 */                                                                   \
+        .has_integers = (elements) != 32,                                                                              \
+        .load = name##_load_scales,                                                                                    \
+    };                                                                                                                 \
     DEFINE_BLOCK_DECODER(name, elements, BLOCK_BYTES)                                                                  \
     DEFINE_ENCODERS_BY_LOOPS(name, name##_encode_by, iq4)                                                              \
     DEFINE_IQ4_CODES(name)                                                                                             \
@@ -86,4 +97,5 @@ extern const struct iq4_loops iq4_portable_loops, iq4_neon_loops, iq4_avx2_loops
                   [CPU_AVX2] = ON_X86(name##_codes_avx2),                                                              \
                   [CPU_AVX512] = ON_X86(name##_codes_avx512)},                                                         \
         .scale_parts = {{0, scale_bytes}},                                                                             \
+        .scale_form = &name##_scale_form,                                                                              \
     };

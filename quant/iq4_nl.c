@@ -36,4 +36,9 @@ static void iq4_nl_codes(const struct iq4_loops *loops, const float *values, uin
     }
 }
 
+static float iq4_nl_load_scales(const uint8_t *block, float scales[SCALE_FORM_MOST])
+{
+    return scales[0] = f16_load(block);
+}
+
 DEFINE_IQ4_DTYPE(iq4_nl, "IQ4_NL", 20, IQ4_ELEMENTS, QS)

@@ -69,4 +69,11 @@ static void iq4_xs_codes(const struct iq4_loops *loops, const float *values, uin
         }
 }
 
+static float iq4_xs_load_scales(const uint8_t *block, float scales[SCALE_FORM_MOST])
+{
+    for (int j = 0; j < SUB_BLOCKS; j++)
+        scales[j] = iq4_xs_scale(block, j);
+    return f16_load(block);
+}
+
 DEFINE_IQ4_DTYPE(iq4_xs, "IQ4_XS", 23, K_ELEMENTS, QS)

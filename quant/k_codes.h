@@ -2,7 +2,9 @@
 #pragma once
 
 #include "quant/codes.h"
+#include "quant/f16.h"
 #include "quant/k_format.h"
+#include "quant/scale_form.h"
 
 static inline void k_codes_block(const struct k_format *format, const float *restrict values, uint8_t *block)
 {
@@ -24,6 +26,22 @@ static inline void k_codes(const struct k_format *format, const float *values, u
     for (size_t i = 0; i < n_blocks; i++, values += K_ELEMENTS, block += format->block_bytes)
         k_codes_block(format, values, block);
 }
+
+/* Defines NAME_scale_form from NAME_format, the place of the F16 unit of its scales and its other fields. A code is
+ * computed from the stored scales by three operations in F32. */
+#define DEFINE_K_SCALES(name, unit_at, ...)                                                                            \
+    static float name##_load_scales(const uint8_t *block, float scales[SCALE_FORM_MOST])                               \
+    {                                                                                                                  \
+        float minimums[K_MOST_SUB_BLOCKS];                                                                             \
+        name##_format.load_scales(block, scales, minimums);                                                            \
+        return f16_load(block + (unit_at));                                                                            \
+    }                                                                                                                  \
+    static const struct scale_form name##_scale_form = {                                                               \
+        .has_integers = true,                                                                                          \
+        .rounding = 0x1p-15,                                                                                           \
+        .load = name##_load_scales,                                                                                    \
+        __VA_ARGS__,                                                                                                   \
+    };
 
 /* Defines NAME_codes_LEVEL from NAME_format. */
 #define DEFINE_K_CODES(name)                                                                                           \

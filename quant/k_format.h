@@ -62,7 +62,8 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
             decode_##name((const uint8_t *)blocks + i * (block_bytes), values + i * K_ELEMENTS);                       \
     }
 
-/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block; see k_codes.h for its codes. */
+/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block; its codes are defined in
+ * k_codes.h. */
 #define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
     DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
     DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
@@ -70,6 +71,7 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
     const struct dtype name##_dtype = {                                                                                \
         BLOCK_DTYPE(name, upper, id, K_ELEMENTS),                                                                      \
         .kernels = ENCODER_KERNELS(name, neon_decode, avx2_decode),                                                    \
+        .scale_form = &name##_scale_form,                                                                              \
         .codes = CODES_BY_LEVELS(name),                                                                                \
         __VA_ARGS__,                                                                                                   \
     };

@@ -81,5 +81,7 @@ static inline void decode_block(const uint8_t *restrict block, float *restrict v
     }
 }
 
+DEFINE_K_SCALES(q2_k, D, .span = SPAN_WITH_ZERO, .n_sub_blocks = SUB_BLOCKS, .n_steps = 3, .least = 0.1, .most = 2.5)
+
 DEFINE_K_DTYPE(q2_k, "Q2_K", 10, NULL, NULL, .n_scales = 2, .scale_offset = {D, D_MIN},
                .scale_parts = {{0, QS}, {D, 4}}, .encode_cost = 5000)

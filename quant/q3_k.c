@@ -119,5 +119,7 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
+DEFINE_K_SCALES(q3_k, D, .span = SPAN_MAGNITUDE, .n_sub_blocks = SUB_BLOCKS, .n_steps = 4, .least = 0.4, .most = 1.65)
+
 DEFINE_K_DTYPE(q3_k, "Q3_K", 11, NULL, NULL, .n_scales = 1, .scale_offset = {D},
                .scale_parts = {{SCALES, BLOCK_BYTES - SCALES}}, .encode_cost = 5000)

@@ -103,5 +103,8 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
+DEFINE_K_SCALES(q4_k, Q45_D, .span = SPAN_WITH_ZERO, .n_sub_blocks = Q45_SUB_BLOCKS, .n_steps = 15, .least = 0.55,
+                .most = 1.65)
+
 DEFINE_K_DTYPE(q4_k, "Q4_K", 12, q4_k_decode_neon, q4_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
                .scale_parts = {{0, QS}}, .encode_cost = 7000)

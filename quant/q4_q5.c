@@ -2,6 +2,7 @@
 #include "quant/q4_q5.h"
 #include "quant/block32_codes.h"
 #include "quant/k_search.h"
+#include "quant/scale_form.h"
 #include "quant/weights.h"
 
 static inline void decode_block(const struct q45_format *format, const uint8_t *block, float *values)
@@ -75,7 +76,12 @@ static inline void nearest_codes(const struct q45_format *format, const float *r
     q45_pack_levels(format, levels, block);
 }
 
-#define DEFINE_DTYPE(prefix, upper, id, scales)                                                                        \
+static float load_scale(const uint8_t *block, float scales[SCALE_FORM_MOST])
+{
+    return scales[0] = f16_load(block);
+}
+
+#define DEFINE_DTYPE(prefix, upper, id, scales, steps)                                                                 \
     static void prefix##_decode(const void *blocks, float *values, size_t n_blocks)                                    \
     {                                                                                                                  \
         decode(&prefix##_format, blocks, values, n_blocks);                                                            \
@@ -94,6 +100,16 @@ static inline void nearest_codes(const struct q45_format *format, const float *r
         nearest_codes(&prefix##_format, values, block);                                                                \
     }                                                                                                                  \
     DEFINE_BLOCK32_CODES(prefix, prefix##_nearest, upper##_BYTES, 2 * (scales))                                        \
+    static const struct scale_form prefix##_scale_form = {                                                             \
+        .span = (scales) == 2 ? SPAN_RANGE : SPAN_MAGNITUDE,                                                           \
+        .n_sub_blocks = 1,                                                                                             \
+        .n_steps = steps,                                                                                              \
+        .least = 0.55,                                                                                                 \
+        .most = 1.65,                                                                                                  \
+        .reach = (steps) * (scales),                                                                                   \
+        .loose = 0.5,                                                                                                  \
+        .load = load_scale,                                                                                            \
+    };                                                                                                                 \
     const struct dtype prefix##_dtype = {                                                                              \
         .name = #upper,                                                                                                \
         .view_name = #prefix,                                                                                          \
@@ -113,9 +129,10 @@ static inline void nearest_codes(const struct q45_format *format, const float *r
         .kernels[CPU_AVX512] = {NULL, NULL, ON_X86(prefix##_encode_weighted_avx512)},                                  \
         .codes = BLOCK32_CODES(prefix),                                                                                \
         .scale_parts = {{0, 2 * (scales)}},                                                                            \
+        .scale_form = &prefix##_scale_form,                                                                            \
     };
 
-DEFINE_DTYPE(q4_0, Q4_0, 2, 1)
-DEFINE_DTYPE(q4_1, Q4_1, 3, 2)
-DEFINE_DTYPE(q5_0, Q5_0, 6, 1)
-DEFINE_DTYPE(q5_1, Q5_1, 7, 2)
+DEFINE_DTYPE(q4_0, Q4_0, 2, 1, 8)
+DEFINE_DTYPE(q4_1, Q4_1, 3, 2, 15)
+DEFINE_DTYPE(q5_0, Q5_0, 6, 1, 16)
+DEFINE_DTYPE(q5_1, Q5_1, 7, 2, 31)

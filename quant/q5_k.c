@@ -44,5 +44,8 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
+DEFINE_K_SCALES(q5_k, Q45_D, .span = SPAN_WITH_ZERO, .n_sub_blocks = Q45_SUB_BLOCKS, .n_steps = 31, .least = 0.55,
+                .most = 1.65)
+
 DEFINE_K_DTYPE(q5_k, "Q5_K", 13, q5_k_decode_neon, q5_k_decode_avx2, .n_scales = 2, .scale_offset = {Q45_D, Q45_D_MIN},
                .scale_parts = {{0, QH}}, .encode_cost = 6000)

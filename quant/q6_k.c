@@ -69,5 +69,7 @@ static void decode_block(const uint8_t *block, float *values)
     }
 }
 
+DEFINE_K_SCALES(q6_k, D, .span = SPAN_MAGNITUDE, .n_sub_blocks = SUB_BLOCKS, .n_steps = 32, .least = 0.55, .most = 1.65)
+
 DEFINE_K_DTYPE(q6_k, "Q6_K", 14, q6_k_decode_neon, q6_k_decode_avx2, .n_scales = 1, .scale_offset = {D},
                .scale_parts = {{SCALES, BLOCK_BYTES - SCALES}}, .encode_cost = 4000)

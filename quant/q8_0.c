@@ -4,6 +4,7 @@
 #include "quant/block32_codes.h"
 #include "quant/dtype.h"
 #include "quant/f16.h"
+#include "quant/scale_form.h"
 #include "quant/weights.h"
 
 enum { QS = 2, BLOCK_BYTES = 34 };
@@ -40,6 +41,21 @@ static inline void nearest(const float *restrict values, uint8_t *restrict block
 
 DEFINE_BLOCK32_CODES(q8_0, nearest, BLOCK_BYTES, QS)
 
+static float load_scale(const uint8_t *block, float scales[SCALE_FORM_MOST])
+{
+    return scales[0] = f16_load(block);
+}
+
+static const struct scale_form scale_form = {
+    .span = SPAN_MAGNITUDE,
+    .n_sub_blocks = 1,
+    .n_steps = 127,
+    .least = 0.999,
+    .most = 1.001,
+    .reach = 127,
+    .load = load_scale,
+};
+
 const struct dtype q8_0_dtype = {
     BLOCK_DTYPE(q8_0, "Q8_0", 8, BLOCK32_ELEMENTS),
     .n_scales = 1,
@@ -49,4 +65,5 @@ const struct dtype q8_0_dtype = {
     .kernels[CPU_AVX2] = {ON_X86(q8_0_decode_avx2), ON_X86(q8_0_encode_avx2)},
     .codes = BLOCK32_CODES(q8_0),
     .scale_parts = {{0, QS}},
+    .scale_form = &scale_form,
 };

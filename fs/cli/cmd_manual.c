@@ -73,6 +73,7 @@ static const char rest_of_man[] =
     ".TP\n3\nfor \\fBwfs verify\\fR: the file has the same values, and other bytes; for \\fBwfs cp\\fR with "
     "\\fB\\-\\-part\\fR or \\fB\\-\\-join\\fR: an I/O error, a full disk, or a server that does not "
     "answer: the same command may succeed later\n"
+    ".TP\n4\nfor \\fBwfs verify\\fR: the file has other scales, and the codes that are the nearest for them\n"
     ".TP\n32\na mount failed, for \\fBmount.wfs\\fR as \\fBmount\\fR(8) runs it\n"
     ".PP\n\\fBwfs exec\\fR returns the exit status of the program, 128 + N if signal N ended it, 126 if it cannot be\n"
     "run, 127 if it does not exist.\n"

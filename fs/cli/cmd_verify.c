@@ -13,12 +13,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2, EXIT_EQUAL = 3, NAMED_KEYS = 3, SHOWN_ELEMENTS = 16 };
+enum {
+    EXIT_SAME = 0,
+    EXIT_DIFFERENT = 1,
+    EXIT_TROUBLE = 2,
+    EXIT_EQUAL = 3,
+    EXIT_NEAREST = 4,
+    NAMED_KEYS = 3,
+    SHOWN_ELEMENTS = 16
+};
 enum { FLAG_ALL, FLAG_JSON, FLAG_ATTESTATION };
 
 static const char *const verdict_names[TENSOR_VERDICTS] = {
     [TENSOR_SAME] = "same",
     [TENSOR_NEAR_TIES] = "near ties",
+    [TENSOR_NEAREST_CODES] = "nearest codes",
     [TENSOR_OTHER_TYPE] = "other type",
     [TENSOR_OTHER_ROUNDING] = "other rounding",
     [TENSOR_MISSING] = "missing",
@@ -33,6 +42,7 @@ static const struct {
 } answers[] = {
     [ANSWER_IDENTICAL] = {"identical", ": identical to ", EXIT_SAME},
     [ANSWER_EQUAL] = {"equal", ": equal, but not identical, to ", EXIT_EQUAL},
+    [ANSWER_NEAREST] = {"nearest codes", ": quantized from the same weights with other scales than ", EXIT_NEAREST},
     [ANSWER_DIFFERENT] = {"different", ": different; the nearest is ", EXIT_DIFFERENT},
 };
 
@@ -104,18 +114,63 @@ static void say_near_ties(struct buffer *out, const struct verification *verific
         largest, first->blocks.first, (int)first->found->name_length, first->found->name);
 }
 
+/* Says what is proved of tensors with other scales. */
+static void say_nearest_codes(struct buffer *out, const struct verification *verification)
+{
+    const size_t count = verification->counts[TENSOR_NEAREST_CODES];
+    uint64_t n_loose = 0, n_outside = 0;
+    double least = 1, most = 1;
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < verification->n_tensors; i++) {
+        const struct tensor_finding *finding = &verification->tensors[i];
+        if (finding->verdict != TENSOR_NEAREST_CODES)
+            continue;
+        n_loose += finding->codes.n_loose;
+        n_outside += finding->codes.n_outside;
+        least = finding->codes.least < least ? finding->codes.least : least;
+        most = finding->codes.most > most ? finding->codes.most : most;
+    }
+    say(out,
+        "the codes of %zu %s are the nearest for their scales, and the scales are within %.2f and %.2f times those "
+        "that "
+        "fit the range of the weights",
+        count, tensors(count), least, most);
+    if (n_loose > 0)
+        say(out, "%" PRIu64 " of these codes are second nearest, as a search leaves them", n_loose);
+    if (n_outside > 0)
+        say(out, "%" PRIu64 " of these scales are outside the usual limits, as an extreme importance matrix gives",
+            n_outside);
+}
+
+/* Says which codes or scales of a tensor do not follow from the weights. */
+static void say_codes(struct buffer *out, const struct code_counts *codes)
+{
+    if (codes->n_other > 0)
+        buffer_printf(
+            out, ", %" PRIu64 " of %" PRIu64 " codes are not the nearest for their scales, first in block %" PRIu64,
+            codes->n_other, codes->n_codes, codes->first_other);
+    if (codes->n_outside > 0)
+        buffer_printf(out, ", %" PRIu64 " of %" PRIu64 " scales do not fit the weights, first in block %" PRIu64,
+                      codes->n_outside, codes->n_scales, codes->first_outside);
+    if (codes->n_other == 0 && codes->n_loose > codes->n_codes / LOOSE_SHARE)
+        buffer_printf(out, ", %" PRIu64 " of %" PRIu64 " codes are second nearest", codes->n_loose, codes->n_codes);
+}
+
 /* Says which tensor is the first that differs by more than near ties, and by how much. */
 static void say_first(struct buffer *out, const struct verification *verification)
 {
     for (size_t i = 0; i < verification->n_tensors; i++) {
         const struct tensor_finding *finding = &verification->tensors[i];
         const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
-        if (finding->verdict <= TENSOR_NEAR_TIES)
+        if (finding->verdict <= TENSOR_NEAREST_CODES)
             continue;
         say(out, "first %.*s", (int)named->name_length, named->name);
         if (finding->blocks.n_different != 0)
             buffer_printf(out, ", %" PRIu64 " of %" PRIu64 " blocks, by at most %.3g of a block's scale",
                           finding->blocks.n_different, finding->blocks.n_blocks, finding->blocks.largest);
+        if (finding->by_codes)
+            say_codes(out, &finding->codes);
         return;
     }
 }
@@ -142,6 +197,7 @@ static void say_tensors(struct buffer *out, const struct verification *verificat
     }
     say_first(out, verification);
     say_near_ties(out, verification);
+    say_nearest_codes(out, verification);
 }
 
 static void say_keys(struct buffer *out, const struct key_matches *keys)
@@ -204,6 +260,15 @@ static struct buffer verdict_text(const struct verification *verification)
 
 /* Printing every difference on a line of its own. */
 
+static void print_codes(const struct tensor_finding *finding)
+{
+    struct buffer text = {0};
+    say_codes(&text, &finding->codes);
+    printf("%.*s, scales within %.3g and %.3g times those that fit", (int)text.length, (const char *)text.bytes,
+           finding->codes.least, finding->codes.most);
+    buffer_free(&text);
+}
+
 static void print_tensor(const struct tensor_finding *finding)
 {
     const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
@@ -221,6 +286,8 @@ static void print_tensor(const struct tensor_finding *finding)
             printf(", %" PRIu64 " of %" PRIu64 " blocks from %" PRIu64 " on, by at most %.3g of a block's scale",
                    finding->blocks.n_different, finding->blocks.n_blocks, finding->blocks.first,
                    finding->blocks.largest);
+        if (finding->by_codes)
+            print_codes(finding);
     }
     putchar('\n');
 }
@@ -279,6 +346,31 @@ static void put_blocks(struct json_writer *writer, const struct block_counts *bl
     json_end(writer);
 }
 
+/* Puts what is known of codes and scales; `cast` is NULL for all tensors together, and for values that were not cast.
+ */
+static void put_codes(struct json_writer *writer, const struct code_counts *codes, const char *cast)
+{
+    json_begin_object(writer, "codes");
+    json_put_number(writer, "all", codes->n_codes);
+    json_put_number(writer, "other", codes->n_other);
+    json_put_number(writer, "second_nearest", codes->n_loose);
+    if (codes->first_other != UINT64_MAX)
+        json_put_number(writer, "first_other", codes->first_other);
+    if (cast != NULL)
+        json_put_text(writer, "cast", cast);
+    json_end(writer);
+    json_begin_object(writer, "scales");
+    json_put_number(writer, "all", codes->n_scales);
+    json_put_number(writer, "outside", codes->n_outside);
+    if (codes->first_outside != UINT64_MAX)
+        json_put_number(writer, "first_outside", codes->first_outside);
+    if (codes->least <= codes->most) {
+        json_put_f64(writer, "least", codes->least, DIGITS);
+        json_put_f64(writer, "most", codes->most, DIGITS);
+    }
+    json_end(writer);
+}
+
 static void put_tensor(struct json_writer *writer, const struct tensor_finding *finding)
 {
     const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
@@ -290,6 +382,8 @@ static void put_tensor(struct json_writer *writer, const struct tensor_finding *
         json_put_text(writer, "expected", finding->expected->dtype->name);
     if (finding->blocks.n_different > 0)
         put_blocks(writer, &finding->blocks, &finding->blocks.first);
+    if (finding->by_codes)
+        put_codes(writer, &finding->codes, finding->cast);
     if (finding->weighed) {
         json_put_f64(writer, "error", finding->error, DIGITS);
         json_put_f64(writer, "relative_error", finding->relative, DIGITS);
@@ -320,6 +414,14 @@ static void put_key(struct json_writer *writer, const struct key_match *match, c
     json_end(writer);
 }
 
+/* Puts the counts of all tensors that were checked by codes; the numbers of blocks belong to single tensors. */
+static void put_all_codes(struct json_writer *writer, const struct code_counts *codes)
+{
+    struct code_counts all = *codes;
+    all.first_other = all.first_outside = UINT64_MAX;
+    put_codes(writer, &all, NULL);
+}
+
 static void print_json(const struct verification *verification, const struct reproduction *reproduction,
                        const char *file, const char *source, const char *command)
 {
@@ -331,6 +433,7 @@ static void print_json(const struct verification *verification, const struct rep
                       reproduction->path, command);
     put_builds(writer, builds_of(reproduction));
     put_blocks(writer, &verification->all, NULL);
+    put_all_codes(writer, &verification->codes);
     json_break_line(writer);
     json_begin_object(writer, "counts");
     for (size_t i = 0; i < TENSOR_VERDICTS; i++)
@@ -482,11 +585,16 @@ const struct command verify_command = {
     .summary = "Tell whether a GGUF was made from a model, and by which build",
     .group = COMPARE_COMMAND,
     .text =
-        "The answer is one of three: identical (exit status 0), equal up to near ties (3), different (1); the status "
-        "is 2 if the file cannot be compared.\nA near tie is a block that another rounding gives, as compilers for ARM "
+        "The answer is one of four: identical (exit status 0), equal up to near ties (3), quantized from the same "
+        "weights "
+        "with other scales (4),\ndifferent (1); the status is 2 if the file cannot be compared.\nA near tie is a block "
+        "that another rounding gives, as compilers for ARM "
         "do; the report counts these blocks. In an equal\nfile, keys that only describe the model may differ, too, and "
         "those that another build of llama.cpp writes: verify tries "
-        "all known\nbuilds, and names them. The "
+        "all known\nbuilds, and names them. A "
+        "file of an unknown importance matrix or tool has status 4 if each of its codes is the nearest one for its "
+        "scale, "
+        "and each\nscale fits the weights. The "
         "report on a different file counts tensors with another type\n(another mix), tensors rounded differently (an "
         "importance matrix), and tensors with more than 1.5 times the error of\ntheir type (weights of another model), "
         "and lists the keys that differ, with + and - for keys that only one file has.\nverify finds out which virtual "

@@ -43,10 +43,9 @@ static bool span_is_before(const void *context, size_t index)
     return piece->span[index].offset < piece->finding->expected->offset;
 }
 
-/* Returns the span that encodes exactly this tensor; NULL: its bytes are copied, so that no rounding is involved. */
-static const struct span *span_of(const struct vfile *file, struct tensor_finding *finding)
+const struct span *expected_span(const struct vfile *file, const struct tensor_finding *finding)
 {
-    const struct piece wanted = {.finding = finding, .span = file->spans};
+    const struct piece wanted = {.finding = (struct tensor_finding *)finding, .span = file->spans};
     size_t at = search_first(file->n_spans, span_is_before, &wanted);
     const struct span *span = at < file->n_spans ? &file->spans[at] : NULL;
     bool fits = span != NULL && span->kind == SPAN_VIEW && span->offset == finding->expected->offset &&
@@ -120,7 +119,7 @@ static void compare_piece(void *context, size_t index)
     size_t length = (size_t)piece->count * piece->finding->expected->dtype->block_bytes;
     lock_take(&pass->lock);
     bool over = pass->failed;
-    uint64_t n_others = count_others(sum);
+    uint64_t n_others = piece->finding->is_unlike ? MOST_OTHERS : count_others(sum);
     lock_drop(&pass->lock);
     if (over)
         return;
@@ -140,7 +139,7 @@ static void compare_piece(void *context, size_t index)
 static void add_pieces(struct pass *pass, struct tensor_finding *finding, struct arena *arena)
 {
     const struct view *found = tensor_view(finding->found, arena);
-    const struct span *span = span_of(&pass->reproduction->file, finding);
+    const struct span *span = expected_span(&pass->reproduction->file, finding);
     uint64_t step = PIECE_ELEMENTS / found->dtype->block_elements;
     finding->blocks.n_blocks = view_units(found);
     for (uint64_t first = 0, count; first < finding->blocks.n_blocks; first += count) {

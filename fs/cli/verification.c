@@ -8,6 +8,7 @@
 
 enum {
     CHUNK_BYTES = 1 << 20,     /* of headers, compared at once */
+    MANY_CODES = 20,           /* one of so many is not the nearest: other weights */
     LEAST_NEAR_FOR_CLOSE = 50, /* near ties for each block that is only close */
 };
 
@@ -23,7 +24,9 @@ static enum tensor_verdict weigh(const struct tensor_finding *finding)
         explained = finding->error <= most_times_the_cost * finding->cost || finding->relative <= most_unexplained;
     else
         explained = finding->relative <= (finding->cost_is_known ? most_unexplained : unrelated);
-    if (!explained)
+    /* a few wrong codes are damage, however large their error */
+    bool is_damaged = finding->by_codes && finding->codes.n_other < finding->codes.n_codes / MANY_CODES;
+    if (!explained && !is_damaged)
         return TENSOR_OTHER_WEIGHTS;
     return finding->expected->dtype == finding->found->dtype ? TENSOR_OTHER_ROUNDING : TENSOR_OTHER_TYPE;
 }
@@ -109,10 +112,12 @@ static void add_counts(struct block_counts *all, const struct block_counts *bloc
     all->largest = blocks->largest > all->largest ? blocks->largest : all->largest;
 }
 
-/* Settles the tensors that are the same up to near ties. Blocks that are close count as such if there are few. */
+/* Settles the tensors that are the same up to near ties, and those with the nearest codes. Blocks that are close count
+ * as near ties if there are few. */
 static void settle(struct verification *verification)
 {
     uint64_t n_near = 0, n_close = 0;
+    verification->codes = code_counts_none();
     for (size_t i = 0; i < verification->n_tensors; i++) {
         add_counts(&verification->all, &verification->tensors[i].blocks);
         n_near += verification->tensors[i].blocks.n_near;
@@ -123,9 +128,29 @@ static void settle(struct verification *verification)
         struct tensor_finding *finding = &verification->tensors[i];
         const struct block_counts *blocks = &finding->blocks;
         uint64_t n_explained = blocks->n_near + (few_are_close ? blocks->n_close : 0);
-        if (needs_blocks(finding) && blocks->n_different == n_explained)
+        if (finding->by_codes) {
+            code_counts_add(&verification->codes, &finding->codes);
+            if (codes_are_nearest(&finding->codes))
+                finding->verdict = TENSOR_NEAREST_CODES;
+        } else if (needs_blocks(finding) && blocks->n_different == n_explained)
             finding->verdict = blocks->n_different == 0 ? TENSOR_SAME : TENSOR_NEAR_TIES;
     }
+}
+
+/* Checks the codes of tensors that are not those of the reproduction, and leaves out these of `found`. */
+static bool check_codes(struct tensor_finding **found, size_t *n_found, uint64_t n_bytes,
+                        const struct reproduction *reproduction, struct error *error)
+{
+    struct progress progress;
+    size_t n_left = 0;
+    progress_begin(&progress, "checking", n_bytes);
+    bool checked = compare_codes(found, *n_found, reproduction, &progress, error);
+    progress_end(&progress);
+    for (size_t i = 0; i < *n_found; i++)
+        if (!found[i]->by_codes)
+            found[n_left++] = found[i];
+    *n_found = n_left;
+    return checked;
 }
 
 /* Compares the values of tensors of one type. */
@@ -141,6 +166,8 @@ static bool compare_values(struct verification *verification, const struct repro
             n_bytes += verification->tensors[i].expected->length;
             found[n_found++] = &verification->tensors[i];
         }
+    if (!check_codes(found, &n_found, n_bytes, reproduction, error))
+        return false;
     progress_begin(&progress, "comparing", n_bytes);
     bool compared = compare_blocks(found, n_found, reproduction, &progress, error);
     progress_end(&progress);
@@ -212,7 +239,8 @@ static bool find_answer(struct verification *verification, const struct checkpoi
                         const struct reproduction *reproduction, struct error *error)
 {
     const size_t *counts = verification->counts;
-    bool same = false, equal = counts[TENSOR_SAME] + counts[TENSOR_NEAR_TIES] == verification->n_tensors;
+    const size_t n_equal = counts[TENSOR_SAME] + counts[TENSOR_NEAR_TIES], n_nearest = counts[TENSOR_NEAREST_CODES];
+    bool same = false, equal = n_equal + n_nearest == verification->n_tensors;
     if (counts[TENSOR_SAME] == verification->n_tensors && !same_rest(file, reproduction, &same, error))
         return false;
     for (size_t i = 0; i < verification->keys.n_matches; i++) {
@@ -220,7 +248,10 @@ static bool find_answer(struct verification *verification, const struct checkpoi
         equal &=
             key_is_descriptive(match->a != NULL ? match->a->key : match->b->key) || verification->explained[i] != NULL;
     }
-    verification->answer = same ? ANSWER_IDENTICAL : equal ? ANSWER_EQUAL : ANSWER_DIFFERENT;
+    verification->answer = same             ? ANSWER_IDENTICAL
+                           : !equal         ? ANSWER_DIFFERENT
+                           : n_nearest == 0 ? ANSWER_EQUAL
+                                            : ANSWER_NEAREST;
     return true;
 }
 

@@ -166,6 +166,18 @@ def contracted(directory):
     (path / "model.safetensors").write_bytes(make.safetensors(stored, {"format": "pt"}))
 
 
+def change(path, offset, length, place, how):
+    """One block's scale or code: the F16 at a place is halved or 1.7 times as large, or a byte of codes one more."""
+    with open(path, "r+b") as file:
+        file.seek(int(offset) + int(length) // 2 + int(place))
+        number = file.read(2)
+        file.seek(-2, 1)
+        if how == "code":
+            file.write(bytes([number[0] ^ 1]))
+        else:
+            file.write((numpy.frombuffer(number, "<f2") * numpy.float16({"half": 0.5, "more": 1.7}[how])).astype("<f2").tobytes())
+
+
 def contract(path, offset, name, how):
     first, elements, size = CONTRACTED[name]
     blocks = contracted_data(name, "blocks")
@@ -241,7 +253,7 @@ def parts(directory):
         (pathlib.Path(directory) / f"model-{number + 1:05}-of-{count:05}.gguf").write_bytes(header + data)
 
 
-def imatrix(path):
+def imatrix(path, n_columns=None):
     def text(value):
         return struct.pack("<Q", len(value)) + value
 
@@ -249,6 +261,8 @@ def imatrix(path):
     keys += text(b"imatrix.datasets") + struct.pack("<IIQ", 9, 8, 1) + text(b"some.txt")
     keys += text(b"imatrix.chunk_count") + struct.pack("<II", 4, 5) + text(b"imatrix.chunk_size") + struct.pack("<II", 4, 512)
     columns = {"attn_q": 32, "attn_k": 32, "attn_v": 32, "attn_output": 32, "ffn_gate": 32, "ffn_up": 32, "ffn_down": 48}
+    if n_columns is not None:
+        columns = dict.fromkeys(columns, int(n_columns))
     infos = data = b""
     for name, n_columns in ((f"blk.{layer}.{name}.weight", n) for layer in range(2) for name, n in columns.items()):
         for part, values in ("in_sum2", normal(n_columns) ** 2 * 100), ("counts", numpy.array([100])):

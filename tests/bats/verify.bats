@@ -238,19 +238,66 @@ made_by() {
     [[ $output == *": weights of another model: 1 of 21 tensors, with up to "*" times the error of their types; first blk.0.ffn_up.weight, "* ]]
 }
 
-@test "verify recognizes an importance matrix by its keys, and needs it for an identical file" {
+@test "verify proves by its codes what an unknown importance matrix gives, and needs the matrix for an identical file" {
     need jq
     local llama=$HERE/../data/gguf/models/llama-tiny matrix=$OUT/imatrix.gguf name
     make_input imatrix "$matrix"
     for name in Q4_K_M IQ4_XS; do
         "$WFS" cp -o "imatrix=$matrix" "$llama" "gguf/model-$name.gguf" "$OUT/$name.gguf"
         differs 0 "$WFS" verify -o "imatrix=$matrix" "$OUT/$name.gguf" "$llama"
-        verdict "$OUT/$name.gguf" "$llama"
-        [[ $output == *"the nearest is gguf/model-$name.gguf of $llama: an importance matrix: "*" tensors rounded differently, with up to 1."* ]]
-        run -1 "$WFS" verify --json "$OUT/$name.gguf" "$llama"
-        jq -e '.counts."other rounding" > 5 and .counts."other weights" == 0' <<<"$output"
+        differs 4 "$WFS" verify "$OUT/$name.gguf" "$llama"
+        [[ ${lines[0]} == *": quantized from the same weights with other scales than gguf/model-$name.gguf of $llama: the codes of "*" tensors are the nearest for their scales, and the scales are within 0."* ]]
+        [[ ${lines[1]} == "made like: wfs cp $llama gguf/model-$name.gguf "* ]]
+        run -4 "$WFS" verify --json "$OUT/$name.gguf" "$llama"
+        jq -e '.answer == "nearest codes" and .counts."nearest codes" > 5 and .counts."other weights" == 0' <<<"$output"
+        jq -e '.codes.all > 5000 and .codes.other == 0 and .scales.outside == 0 and .scales.least > 0.5 and .scales.most < 1.7' <<<"$output"
         [ "$(jq -c '[.keys[].key | select(startswith("quantize.imatrix."))] | length' <<<"$output")" = 4 ]
     done
+}
+
+@test "verify finds a changed code or scale in a file of an unknown importance matrix, and other weights" {
+    need jq
+    local llama=$OUT/llama mix name=blk.0.attn_output.weight scale code offset length how
+    make_input contracted "$llama"
+    make_input imatrix "$OUT/imatrix.gguf" 256
+    while read -r mix scale code; do
+        "$WFS" cp -o "imatrix=$OUT/imatrix.gguf" "$llama" "gguf/model-$mix.gguf" "$OUT/$mix.gguf"
+        run -4 "$WFS" verify --json "$OUT/$mix.gguf" "$llama"
+        jq -e '.codes == {"all": 458752, "other": 0, "second_nearest": 0} and .scales.outside == 0' <<<"$output"
+        read -r offset length < <("$WFS" cat "$OUT/$mix.gguf" "tensors/$name/metadata.json" | jq -r '"\(.offset) \(.length)"')
+        for how in half more code; do
+            cp "$OUT/$mix.gguf" "$OUT/x.gguf"
+            make_input change "$OUT/x.gguf" "$offset" "$length" "$([ $how = code ] && echo "$code" || echo "$scale")" "$how"
+            run -1 "$WFS" verify --json "$OUT/x.gguf" "$llama"
+            jq -e --arg name $name --arg how $how '[.tensors[] | select(.verdict != "nearest codes")] | length == 1 and
+                (.[0] | .name == $name and .codes.first_other == 128 and (.codes.other == 1 or ($how != "code" and .codes.other > 100)))' <<<"$output"
+            verdict "$OUT/x.gguf" "$llama"
+            [[ $output == *"; first $name, "*" of 65536 codes are not the nearest for their scales, first in block 128"* ]]
+        done
+    done <<<"Q4_K_S 0 60
+Q6_K 208 20"
+    make_input contracted "$OUT/other"
+    "$PYTHON" - "$OUT/other/model.safetensors" <<'END'
+import sys
+
+data = bytearray(open(sys.argv[1], "rb").read())
+start = 8 + int.from_bytes(data[:8], "little")
+data[start + 2:] = data[start:-2]  # each weight in the place of the next
+open(sys.argv[1], "wb").write(data)
+END
+    run -1 "$WFS" verify --json "$OUT/Q4_K_S.gguf" "$OUT/other"
+    jq -e '.counts."nearest codes" == 0 and .counts."other weights" >= 7' <<<"$output"
+}
+
+@test "verify finds the cast of the weights before they were quantized" {
+    need jq
+    local llama=$OUT/llama
+    make_input contracted "$llama"
+    make_input imatrix "$OUT/imatrix.gguf" 256
+    "$WFS" cp "$llama" gguf/model-BF16.gguf "$OUT/bf16.gguf"
+    "$WFS" cp -o "imatrix=$OUT/imatrix.gguf" "$OUT/bf16.gguf" gguf/model-Q4_K_S.gguf "$OUT/x.gguf"
+    run -4 "$WFS" verify --json "$OUT/x.gguf" "$llama"
+    jq -e '[.tensors[] | select(.verdict == "nearest codes") | .codes.cast == "BF16"] | length >= 7 and all' <<<"$output"
 }
 
 @test "verify reports weights of another model, and files of another version" {

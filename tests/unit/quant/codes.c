@@ -1,5 +1,6 @@
 /* Codes follow from the scales that ggml stored (tests/data/make_blocks.py), with and without importance. */
-#include "quant/codes.h"
+#include "quant/codes_check.h"
+#include "quant/f16.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/quant/data.h"
@@ -71,6 +72,34 @@ static void check_changes(const struct dtype *dtype, const float *values)
     CHECK_NAMED(n_kept == n_blocks * codes_scale_bytes(dtype), dtype->name);
 }
 
+/* Multiplies the F16 scale of a block, and takes the codes nearest for the new scale. */
+static void scale_block(const struct dtype *dtype, const float *values, size_t scale_at, float factor,
+                        unsigned char *block)
+{
+    f16_store(block + scale_at, f16_load(block + scale_at) * factor);
+    codes_of(dtype)(values, block, 1);
+}
+
+/* A scale that is halved or times 1.7 does not fit the weights, even if all codes are the nearest for it. */
+static void check_scales(const struct dtype *dtype, const float *values)
+{
+    static unsigned char blocks[ELEMENTS * 4];
+    const size_t n_blocks = ORDINARY / dtype->block_elements, bytes = dtype->block_bytes;
+    size_t scale_at = dtype->block_elements == 256 ? dtype->scale_offset[0] : 0;
+    for (int i = 0; i < 3; i++) {
+        static const float factors[] = {1, 0.5f, 1.7f};
+        struct code_counts counts = code_counts_none();
+        size_t last = n_blocks - 1;
+        dtype_kernels(dtype).encode(values, blocks, n_blocks);
+        scale_block(dtype, values + last * dtype->block_elements, scale_at, factors[i], blocks + last * bytes);
+        codes_check(dtype, values, blocks, 100, n_blocks, &counts);
+        CHECK_NAMED(counts.n_codes == ORDINARY && counts.n_other == 0, dtype->name);
+        CHECK_NAMED((counts.n_outside == 0) == (i == 0), dtype->name);
+        CHECK_NAMED(counts.first_outside == (i == 0 ? UINT64_MAX : 100 + last), dtype->name);
+        CHECK_NAMED(codes_are_nearest(&counts) == (i == 0), dtype->name);
+    }
+}
+
 int main(void)
 {
     static float values[ELEMENTS];
@@ -84,6 +113,8 @@ int main(void)
         check_blocks(dtypes[i], "blocks", values);
         check_blocks(dtypes[i], "weighted.blocks", values);
         check_changes(dtypes[i], values);
+        if (strcmp(dtypes[i]->name, "Q2_K") != 0 && strcmp(dtypes[i]->name, "Q3_K") != 0) /* their limits are wide */
+            check_scales(dtypes[i], values);
     }
     CHECK(n_types == 12);
     return check_done();

@@ -469,10 +469,28 @@ bool store_read(struct store_object *object, uint64_t granule, size_t offset, si
            read_data(object, granule, offset, length, out, &unused);
 }
 
+/* Returns how many bytes of a granule must be written where no byte was before: a file without the pages of zeros at
+ * its end has a hole there. */
+static size_t without_zeros(const void *bytes, size_t length)
+{
+    enum { PAGE_BYTES = 4096 };
+    static const unsigned char zeros[PAGE_BYTES];
+    const unsigned char *at = bytes;
+    while (length > 0) {
+        size_t page = (length - 1) % PAGE_BYTES + 1;
+        if (memcmp(at + length - page, zeros, page) != 0)
+            break;
+        length -= page;
+    }
+    return length;
+}
+
 static bool write_granule(struct store_object *object, uint64_t granule, const void *bytes, size_t length)
 {
     bool is_kept;
     const uint64_t word = word_of(bytes, length), segment = granule / GRANULES;
+    if (read_word(object, granule) == 0) /* else it was damaged, maybe in its zeros */
+        length = without_zeros(bytes, length);
     drop_evicted(object, segment, segment + 1);
     int fd = take_segment(object, segment, true, &is_kept);
     if (fd >= 0)

@@ -73,7 +73,7 @@ bool store_take(struct store_object *object, uint64_t granule, void *out);
 /* Reads [offset, offset + length) of a granule that was verified or written before. False: it is absent now. */
 bool store_read(struct store_object *object, uint64_t granule, size_t offset, size_t length, void *out);
 
-/* Keeps all bytes of a granule, if possible. */
+/* Keeps all bytes of a granule, if possible. Pages of zeros at its end take no space. */
 void store_write(struct store_object *object, uint64_t granule, const void *bytes);
 
 /* Seals an object (sealed.h) from the bytes that `fill` gives granule after granule, and removes its segments. Stops if

@@ -132,7 +132,10 @@ static size_t take_work(struct slot *taken[KEEPER_SLOTS])
 static void write_granule(void *context)
 {
     const struct slot *slot = context;
-    store_write(slot->file->object, slot->granule, slot->bytes);
+    if (slot->file->write != NULL)
+        slot->file->write(slot->file->context, slot->granule, slot->bytes);
+    else
+        store_write(slot->file->object, slot->granule, slot->bytes);
 }
 
 /* The number of granules that the thread has written for the served file. */

@@ -18,7 +18,8 @@ struct store_object;
 struct keeping {
     struct store_object *object;
     struct origin origin;
-    void (*written)(void *context, size_t n_granules); /* called by the thread; NULL: never */
+    void (*write)(void *context, uint64_t granule, const void *bytes); /* instead of store_write(); NULL: that */
+    void (*written)(void *context, size_t n_granules);                 /* called by the thread; NULL: never */
     void *context;
 };
 

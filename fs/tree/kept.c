@@ -4,6 +4,7 @@
 #include "fs/tree/file_time.h"
 #include "fs/tree/keeper.h"
 #include "fs/tree/kept_key.h"
+#include "fs/tree/kept_scales.h"
 #include "remote/store.h"
 
 #include <stdatomic.h>
@@ -13,8 +14,9 @@
 struct kept {
     enum keep keep;
     struct keeping keeping;
-    time_t newest;            /* input, in seconds */
-    atomic_bool *is_verified; /* for each granule */
+    struct kept_scales *scales; /* NULL: bytes are kept */
+    time_t newest;              /* input, in seconds */
+    atomic_bool *is_verified;   /* for each granule */
 
     kept_remake *remake;
     void *context;
@@ -105,6 +107,19 @@ static void seal_if_complete(void *context, size_t n_written)
         store_seal(kept->keeping.object, fill_granule, &seal);
 }
 
+/* Keeps a granule; called by the keeper's thread. */
+static void write_granule(void *context, uint64_t granule, const void *bytes)
+{
+    struct kept *kept = context;
+    struct vfile file;
+    if (!kept->remake(kept->context, &file))
+        return;
+    if (kept_scales_apply(&file, granule * STORE_GRANULE))
+        kept_scales_add(kept->scales, &file, granule, bytes);
+    else
+        store_write(kept->keeping.object, granule, bytes);
+}
+
 struct kept *kept_new(const struct vfile *file, const struct kept_request *request)
 {
     char key[sizeof STORE_COMPUTED + SHA256_HEX] = STORE_COMPUTED;
@@ -121,10 +136,15 @@ struct kept *kept_new(const struct vfile *file, const struct kept_request *reque
     for (size_t i = 0; i < n_granules; i++)
         atomic_init(&kept->is_verified[i], false);
     kept->keeping = (struct keeping){store_open_computed(key, file->size, request->name), file->origin};
-    if (kept->remake != NULL && store_sealed_descriptor(kept->keeping.object) < 0) {
+    if (kept->remake == NULL || store_sealed_descriptor(kept->keeping.object) >= 0)
+        return kept;
+    kept->keeping.context = kept;
+    if (kept->keep == KEEP_QUANTIZED)
+        kept->scales = kept_scales_new(file, key, request->name);
+    if (kept->scales != NULL)
+        kept->keeping.write = write_granule;
+    else
         kept->keeping.written = seal_if_complete;
-        kept->keeping.context = kept;
-    }
     return kept;
 }
 
@@ -157,16 +177,19 @@ void kept_free(struct kept *kept)
         return;
     atomic_store(&kept->is_ending, true);
     keeper_finish(&kept->keeping);
+    kept_scales_free(kept->scales);
     store_close(kept->keeping.object);
     free(kept->is_verified);
     free(kept);
 }
 
-/* Reads a part of a granule from the store. */
-static bool take(struct kept *kept, uint64_t offset, size_t length, void *out)
+/* Reads a part of a granule from the store, or computes it from what is there. */
+static bool take(struct kept *kept, const struct vfile *file, uint64_t offset, size_t length, void *out)
 {
     uint64_t granule = offset / STORE_GRANULE;
     struct store_object *object = kept->keeping.object;
+    if (kept->scales != NULL && kept_scales_apply(file, offset))
+        return kept_scales_read(kept->scales, file, offset, length, out);
     bool is_whole = length == store_granule_length(object, granule), taken;
     if (is_whole && !atomic_load(&kept->is_verified[granule]))
         taken = store_take(object, granule, out);
@@ -190,7 +213,7 @@ bool kept_has(const struct vfile *file, uint64_t offset, uint64_t length, bool i
     for (size_t n; has && length > 0; offset += n, length -= n) {
         uint64_t granule = offset / STORE_GRANULE;
         n = piece(offset, length);
-        has = is_wanted(kept, file, offset) &&
+        has = is_wanted(kept, file, offset) && (kept->scales == NULL || !kept_scales_apply(file, offset)) &&
               (is_sure ? verify(kept, granule) : store_has(kept->keeping.object, granule));
     }
     return has;
@@ -215,7 +238,7 @@ static enum way way_of(const struct reading *reading, size_t at, size_t length)
     struct kept *kept = reading->file->kept;
     if (!is_wanted(kept, reading->file, offset))
         return NOT_KEPT;
-    if (take(kept, offset, length, reading->out + at))
+    if (take(kept, reading->file, offset, length, reading->out + at))
         return TAKEN;
     return kept_is_settled(kept->newest) ? COMPUTED_AND_KEPT : NOT_KEPT;
 }

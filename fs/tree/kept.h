@@ -16,8 +16,10 @@
  *   file systems count time in steps of up to 2 seconds, and a writer's mapping sets no new time until the kernel has
  *   written its page back.
  *
- * Once all granules of a file that can be made again at any time are kept, the file is sealed (remote/sealed.h): its
- * other bytes are added, and the next mount may let the kernel read it (fs/mount/passthrough.h).
+ * With KEEP_QUANTIZED the store has scales instead of most of the bytes (kept_scales.h).
+ *
+ * Once all granules of a file that can be made again at any time are kept as bytes, the file is sealed
+ * (remote/sealed.h): its other bytes are added, and the next mount may let the kernel read it (fs/mount/passthrough.h).
  *
  * Two changes stay unseen: a write through a mapping more than KEPT_AGE after the first write to the same page, where
  * nothing writes pages back (tmpfs), and one that sets the clock back. */
@@ -29,9 +31,10 @@
 
 enum { KEPT_AGE = 60 /* seconds */ };
 
-/* What is kept: nothing; the bytes of K and IQ types and others that take long to encode (MADE_SLOWLY in vfile.h); all
- * bytes that are computed. */
-enum keep { KEEP_NONE, KEEP_QUANTIZED, KEEP_ALL };
+/* What is kept: nothing; what K and IQ types and others that take long to encode (MADE_SLOWLY in vfile.h) are computed
+ * from, where it is less (kept_scales.h), else their bytes; their bytes; all bytes that are computed. Scales are kept
+ * only of files that can be made again at any time, and make no sealed file. */
+enum keep { KEEP_NONE, KEEP_QUANTIZED, KEEP_WHOLE, KEEP_ALL };
 
 /* What is kept of one file. */
 struct kept;
@@ -44,7 +47,7 @@ struct kept_request {
     const char *identity;   /* the file's (identity.h) */
     const char *name;       /* of the file, for lists of the store */
     struct timespec newest; /* the time of the newest input that is not in the file's origin */
-    kept_remake *remake;    /* called by the keeper's thread after kept_begin(); NULL: the file is never sealed */
+    kept_remake *remake;    /* called by the keeper's thread after kept_begin(); NULL: never sealed, and no scales */
     void *context;
 };
 
@@ -77,6 +80,6 @@ bool kept_read(const struct vfile *file, uint64_t offset, size_t length, void *o
 bool kept_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *ret_count,
               void *scratch, struct error *error);
 
-/* Reports whether all of [offset, offset + length) seems to be kept; if `is_sure`, compares it with the CRCs. Returns
- * false for a file without kept bytes. */
+/* Reports whether all bytes of [offset, offset + length) seem to be kept; if `is_sure`, compares it with the CRCs.
+ * Returns false for a file without kept bytes, and for bytes of which scales are kept: they need the source. */
 bool kept_has(const struct vfile *file, uint64_t offset, uint64_t length, bool is_sure);

@@ -68,7 +68,7 @@ static bool span_ends_before(const void *context, size_t index)
 }
 
 /* Returns the span that holds the byte at `offset`, which is inside the file. */
-static const struct span *find_span(const struct vfile *file, uint64_t offset)
+const struct span *vfile_span_at(const struct vfile *file, uint64_t offset)
 {
     const struct wanted_byte wanted = {file->spans, offset};
     return &file->spans[search_first(file->n_spans - 1, span_ends_before, &wanted)];
@@ -175,7 +175,7 @@ bool vfile_compute(const struct vfile *file, uint64_t offset, size_t length, voi
 {
     assert(offset <= file->size && length <= file->size - offset);
     unsigned char *to = out;
-    const struct span *span = length != 0 ? find_span(file, offset) : NULL;
+    const struct span *span = length != 0 ? vfile_span_at(file, offset) : NULL;
     while (length > 0) {
         uint64_t within = offset - span->offset, left = span->length - within;
         size_t part = left < length ? (size_t)left : length;
@@ -210,7 +210,7 @@ enum vfile_making vfile_making(const struct vfile *file, uint64_t offset, uint64
     enum vfile_making most = MADE_BY_COPYING;
     const uint64_t end = offset + length;
     const struct span *after = file->spans + file->n_spans;
-    for (const struct span *span = find_span(file, offset); span < after && span->offset < end; span++) {
+    for (const struct span *span = vfile_span_at(file, offset); span < after && span->offset < end; span++) {
         enum vfile_making making = span_making(span, offset > span->offset ? offset - span->offset : 0);
         most = making > most ? making : most;
         if (most == MADE_SLOWLY)
@@ -267,7 +267,7 @@ bool vfile_append_iov(const struct vfile *file, uint64_t offset, size_t length, 
 {
     assert(offset <= file->size && length <= file->size - offset);
     unsigned char *to = scratch;
-    const struct span *span = length != 0 ? find_span(file, offset) : NULL;
+    const struct span *span = length != 0 ? vfile_span_at(file, offset) : NULL;
     while (length > 0) {
         uint64_t within = offset - span->offset, left = span->length - within;
         size_t part = left < length ? (size_t)left : length;
@@ -300,7 +300,7 @@ bool vfile_iov(const struct vfile *file, uint64_t offset, size_t length, struct 
 void vfile_depends(const struct vfile *file, uint64_t offset, uint64_t length, struct dependencies *to)
 {
     assert(offset <= file->size && length <= file->size - offset);
-    const struct span *span = length != 0 ? find_span(file, offset) : NULL;
+    const struct span *span = length != 0 ? vfile_span_at(file, offset) : NULL;
     for (uint64_t part; length > 0; span++, offset += part, length -= part) {
         uint64_t within = offset - span->offset, left = span->length - within;
         part = left < length ? left : length;

@@ -55,6 +55,9 @@ bool vfile_append_iov(const struct vfile *file, uint64_t offset, size_t length, 
                       void *scratch, struct error *error);
 void vfile_add_piece(struct iovec *iov, size_t *count, const void *bytes, size_t length);
 
+/* Returns the span of a byte, which is inside the file. */
+const struct span *vfile_span_at(const struct vfile *file, uint64_t offset);
+
 /* How bytes are made: copied or written by the plan; computed; encoded as blocks of a type whose encoder takes longer
  * than reading the blocks from a disk, such as Q4_K. */
 enum vfile_making { MADE_BY_COPYING, MADE_BY_COMPUTING, MADE_SLOWLY };

@@ -112,13 +112,75 @@ END
     "$WFS" cache ls | grep -qx ' *0 bytes  all'
 }
 
+# bytes_kept: what the store takes on disk.
+bytes_kept() {
+    find "$XDG_CACHE_HOME/wfs/objects" -type f -printf '%b\n' | awk '{ sum += $1 } END { print sum * 512 }'
+}
+
+# gguf_of OPTIONS: a quantized file of a model; its matrices are 4 MB.
+gguf_of() {
+    "$WFS" cat "$@" "$BATS_TEST_TMPDIR/llama" gguf/model-Q4_K_M.gguf
+}
+
+# Changes a byte of the first record of scales, and its CRC if the argument is "whole".
+change_scales() {
+    "$PYTHON" - "$XDG_CACHE_HOME"/wfs/objects/*/computed-*/000000 "$1" <<'END'
+import struct, sys, zlib
+
+with open(sys.argv[1], "r+b") as segment:
+    bytes = bytearray(segment.read())
+    bytes[1] ^= 4
+    if sys.argv[2] == "whole":
+        struct.pack_into("<I", bytes, len(bytes) - 2048, zlib.crc32(bytes[:256 << 10]))
+    segment.seek(0)
+    segment.write(bytes)
+END
+}
+
+@test "keep=quantized keeps the scales of a GGUF, an eighth of it, and keep=whole its bytes" {
+    local wanted size
+    make_input wide "$BATS_TEST_TMPDIR/llama"
+    touch -d 2020-01-01 "$BATS_TEST_TMPDIR"/llama/*
+    wanted=$(gguf_of | sha256sum)
+    size=$(gguf_of | wc -c)
+    [ "$(gguf_of -o "$KEEP" | sha256sum)" = "$wanted" ]
+    [ "$(gguf_of -o "$KEEP" | sha256sum)" = "$wanted" ]
+    echo "$(bytes_kept) of $size"
+    [ "$(bytes_kept)" -le $((size * 12 / 100)) ]
+    change_scales damaged
+    [ "$(gguf_of -o "$KEEP" | sha256sum)" = "$wanted" ]
+    change_scales whole # shows that scales are read, and codes follow from them
+    [ "$(gguf_of -o "$KEEP" | sha256sum)" != "$wanted" ]
+    [ "$(gguf_of -o keep=whole,cache-size=1GB | sha256sum)" = "$wanted" ]
+    [ "$(bytes_kept)" -ge $((size * 90 / 100)) ]
+    "$WFS" cache rm "$BATS_TEST_TMPDIR/llama"
+    [ "$(gguf_of -o "$KEEP" | sha256sum)" = "$wanted" ]
+}
+
+@test "a mount computes codes from the scales that another kept, at any offset" {
+    need_fuse
+    local wanted
+    make_input wide "$BATS_TEST_TMPDIR/llama"
+    touch -d 2020-01-01 "$BATS_TEST_TMPDIR"/llama/*
+    gguf_of >"$BATS_TEST_TMPDIR/wanted"
+    gguf_of -o "$KEEP" >/dev/null
+    serve -o "$KEEP" "$BATS_TEST_TMPDIR/llama" "$MNT"
+    for at in 3000001 1048575 0 2097000; do
+        cmp <(tail -c +$((at + 1)) "$MNT/gguf/model-Q4_K_M.gguf" | head -c 300000) \
+            <(tail -c +$((at + 1)) "$BATS_TEST_TMPDIR/wanted" | head -c 300000)
+    done
+    cmp "$MNT/gguf/model-Q4_K_M.gguf" "$BATS_TEST_TMPDIR/wanted"
+    unmount "$MNT"
+    server_is_quiet
+}
+
 @test "keep=quantized keeps what takes long to encode, keep=all every computed byte" {
     "$WFS" cat -o "$KEEP" "$SOURCE" tensors/large/q8_0 | sha256sum
     "$WFS" cat -o keep=all "$SOURCE" tensors/large/raw | sha256sum
     "$WFS" cache ls | grep -qx ' *0 bytes  all'
     "$WFS" cat -o keep=all "$SOURCE" tensors/large/q8_0 | sha256sum
     [ "$("$WFS" cache ls | grep -c "  $SOURCE/tensors\$")" -eq 1 ]
-    fails 2 "option keep: 'some' is not quantized, all or none" "$WFS" ls -o keep=some "$SOURCE"
+    fails 2 "option keep: 'some' is not quantized, whole, all or none" "$WFS" ls -o keep=some "$SOURCE"
 }
 
 # set_finding BYTES OTHER: changes the only finding that is kept, and its CRC unless OTHER is "damaged".

@@ -144,20 +144,32 @@ def contracted_data(name, suffix):
     return (pathlib.Path(make.__file__).parent / "contracted" / f"{name}.{suffix}").read_bytes()
 
 
-def contracted(directory):
+def wide(directory, columns=1024):
+    """A model of one layer, of which Q4_K_M takes 4 MB."""
     path = pathlib.Path(directory)
+    stored = {name: ("F16", list(value.shape), value.tobytes()) for name, value in make_llama(path, columns).items()}
+    (path / "model.safetensors").write_bytes(make.safetensors(stored, {"format": "pt"}))
+
+
+def make_llama(path, columns):
+    """Writes the small files of a model of one layer with square matrices, and returns its tensors."""
     llama = pathlib.Path(make.__file__).parent / "gguf" / "models" / "llama-tiny"
     config = json.loads((llama / "config.json").read_text())
-    config.update(hidden_size=256, intermediate_size=256, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=4)
+    config.update(hidden_size=columns, intermediate_size=columns, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=4)
     path.mkdir()
     (path / "config.json").write_text(json.dumps(config))
     (path / "tokenizer.model").write_bytes((llama / "tokenizer.model").read_bytes())
-    square = {f"model.layers.0.{name}.weight": (256, 256) for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+    square = {f"model.layers.0.{name}.weight": (columns, columns) for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
               "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")}
-    norms = {name: (256,) for name in ("model.norm.weight", "model.layers.0.input_layernorm.weight",
+    norms = {name: (columns,) for name in ("model.norm.weight", "model.layers.0.input_layernorm.weight",
                                        "model.layers.0.post_attention_layernorm.weight")}
-    words = {name: (config["vocab_size"], 256) for name in ("model.embed_tokens.weight", "lm_head.weight")}
-    tensors = {name: normal(*shape).astype("<f2") for name, shape in {**words, **square, **norms}.items()}
+    words = {name: (config["vocab_size"], columns) for name in ("model.embed_tokens.weight", "lm_head.weight")}
+    return {name: normal(*shape).astype("<f2") for name, shape in {**words, **square, **norms}.items()}
+
+
+def contracted(directory):
+    path = pathlib.Path(directory)
+    tensors = make_llama(path, 256)
     values = tensors["model.layers.0.self_attn.o_proj.weight"].reshape(-1)
     for name, (first, _, _) in CONTRACTED.items():
         known = numpy.frombuffer(contracted_data(name, "f16"), "<f2")

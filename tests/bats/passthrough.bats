@@ -91,13 +91,13 @@ need_passthrough() {
     "$PYTHON" "$HERE/../data/make.py" sample "$model"
     touch -d 2020-01-01 "$model"/* # nothing is kept of inputs that were written in this minute
     wanted=$("$WFS" cat "$model" gguf/model-Q4_K_M.gguf 2>/dev/null | sha256sum)
-    serve -o keep=quantized "$model" "$MNT"
+    serve -o keep=whole "$model" "$MNT"
     [ "$(sha256sum <"$file")" = "$wanted" ]
     await is_sealed
     [ "$(sha256sum <"$file")" = "$wanted" ]
     unmount "$MNT"
     [ "$("$WFS" cache ls | grep -c "  $model/gguf/model-Q4_K_M.gguf\$")" -eq 1 ]
-    serve -o keep=quantized "$model" "$MNT"
+    serve -o keep=whole "$model" "$MNT"
     [ "$(sha256sum <"$MNT/gguf/model-Q4_K_S.gguf")" = "$("$WFS" cat "$model" gguf/model-Q4_K_S.gguf 2>/dev/null | sha256sum)" ]
     "$WFS" cache rm "$model/gguf/model-Q4_K_S.gguf"
     exec 5<"$file"
@@ -106,7 +106,7 @@ need_passthrough() {
     [ "$(sha256sum <&5)" = "$wanted" ]
     exec 5<&-
     umount -l "$MNT"
-    serve -o keep=quantized "$model" "$MNT"
+    serve -o keep=whole "$model" "$MNT"
     [ "$(sha256sum <"$file")" = "$wanted" ]
     unmount "$MNT"
 }
@@ -118,14 +118,14 @@ need_passthrough() {
     "$PYTHON" "$HERE/../data/make.py" sample "$model"
     touch -d 2020-01-01 "$model"/*
     wanted=$("$WFS" cat "$model" gguf/model-Q4_K_M.gguf 2>/dev/null | sha256sum)
-    serve -o keep=quantized "$model" "$MNT"
+    serve -o keep=whole "$model" "$MNT"
     [ "$(sha256sum <"$file")" = "$wanted" ]
     await is_sealed
     unmount "$MNT"
     sealed=$(compgen -G "$XDG_CACHE_HOME/wfs/objects/*/computed-*/sealed")
     chmod u+w "$sealed"
     printf damage | dd of="$sealed" bs=1 seek=500000 conv=notrunc status=none
-    serve -o keep=quantized "$model" "$MNT"
+    serve -o keep=whole "$model" "$MNT"
     [ "$(sha256sum <"$file")" = "$wanted" ]
     [ "$(sha256sum <"$file")" = "$wanted" ]
     unmount "$MNT"

@@ -413,7 +413,7 @@ END
     cp -r "$MODEL" "$OUT/model"
     touch -d 2020-01-01 "$OUT"/model/* # bytes of an input that was written in this minute are not kept
     for made in computed kept; do
-        offer -o keep=quantized,cache-size=1GB "acme/Tiny=$OUT/model"
+        offer -o keep=whole,cache-size=1GB "acme/Tiny=$OUT/model"
         get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf" | cmp - <("$WFS" cat "$OUT/model" gguf/model-Q4_K_M.gguf)
         get "$URL/metrics" | grep -x "wfs_${made}_bytes_total $(get "$URL/metrics" | sed -n 's/^wfs_file_bytes_total //p')"
         kill -TERM "$SERVER"

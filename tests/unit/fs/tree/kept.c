@@ -115,6 +115,12 @@ struct outcome_of_reads {
 
 static const struct kept_request quantized = {.keep = KEEP_QUANTIZED, .identity = IDENTITY, .name = "/model/file"};
 
+static bool give_file(void *context, struct vfile *ret_file)
+{
+    *ret_file = *(const struct vfile *)context;
+    return true;
+}
+
 /* Reads a file in another process, as it were: with a new source of that age, plan and knowledge of the store. */
 static struct outcome_of_reads read_anew(const struct dtype *dtype, const struct kept_request *request, time_t age,
                                          struct reader *readers, size_t n_readers)
@@ -124,7 +130,9 @@ static struct outcome_of_reads read_anew(const struct dtype *dtype, const struct
     open_source(age);
     struct vfile file = file_of(arena, dtype, header);
     bool right = file.size == n_expected;
-    file.kept = kept_new(&file, request);
+    struct kept_request own = *request;
+    own.context = &file;
+    file.kept = kept_new(&file, &own);
     for (size_t i = 0; i < n_readers; i++) {
         readers[i].file = &file;
         files_must(pthread_create(&threads[i], NULL, read_all, &readers[i]) == 0, "a thread");
@@ -287,12 +295,6 @@ static void evicted(void)
     arena_free(arena);
 }
 
-static bool give_file(void *context, struct vfile *ret_file)
-{
-    *ret_file = *(const struct vfile *)context;
-    return true;
-}
-
 /* Reports whether the store has a sealed file. */
 static bool has_sealed(void)
 {
@@ -314,6 +316,7 @@ static bool read_sealable(const struct dtype *dtype, bool await, bool *ret_was_s
     struct vfile file = file_of(arena, dtype, header);
     struct kept_request request = quantized;
     struct reader reader = {.file = &file, .step = MIB};
+    request.keep = KEEP_WHOLE;
     request.remake = give_file;
     request.context = &file;
     file.kept = kept_new(&file, &request);
@@ -345,6 +348,55 @@ static void sealed(void)
     CHECK(read_once(q4_k, &quantized, OLD).right && !has_sealed());
     CHECK_NAMED(read_sealable(q4_k, true, &was_sealed) && has_sealed(),
                 "a file that was complete before it was opened");
+}
+
+static uint64_t stored_bytes(void)
+{
+    uint64_t n_bytes = 0;
+    struct arena *arena = arena_new();
+    const struct stored_segments segments = evict_list(store_directory(), arena);
+    for (size_t i = 0; i < segments.count; i++)
+        n_bytes += segments.items[i].bytes;
+    arena_free(arena);
+    return n_bytes;
+}
+
+/* Changes a byte of each kept record, but not its CRC. */
+static void damage_records(void)
+{
+    struct arena *arena = arena_new();
+    const struct stored_segments segments = evict_list(store_directory(), arena);
+    for (size_t i = 0; i < segments.count; i++) {
+        FILE *file = fopen(segments.items[i].path, "r+b");
+        for (long at = 0; file != NULL && at < 2 * (long)STORE_GRANULE; at += (long)STORE_GRANULE) {
+            fseek(file, at + 7, SEEK_SET);
+            int byte = fgetc(file);
+            fseek(file, at + 7, SEEK_SET);
+            fputc(byte ^ 1, file);
+        }
+        if (file != NULL)
+            fclose(file);
+    }
+    arena_free(arena);
+}
+
+static void by_scales(const char *name, unsigned most_percent)
+{
+    const struct dtype *dtype = dtype_by_name(name);
+    struct kept_request request = quantized;
+    struct reader odd[] = {{.step = 5000}, {.step = 130001, .as_vectors = true}, {.step = MIB}};
+    request.remake = give_file;
+    empty_store();
+    expect(dtype);
+    size_t n_encoded = n_expected - HEADER - STORED_ROWS * COLUMNS * 4;
+    CHECK_NAMED(read_once(dtype, &request, OLD).right, name);
+    uint64_t n_kept = stored_bytes();
+    CHECK_NAMED(n_kept > 0 && n_kept < n_encoded * most_percent / 100 && !has_sealed(), name);
+    CHECK_NAMED(read_anew(dtype, &request, OLD, odd, 3).right, "any ranges, by several readers");
+    CHECK_NAMED(stored_bytes() == n_kept, "what is kept is not kept again");
+    damage_records();
+    CHECK_NAMED(read_once(dtype, &request, OLD).right, "damage is found before a byte is given");
+    CHECK_NAMED(read_once(dtype, &request, OLD).right, "and is made good");
 }
 
 struct key {
@@ -441,6 +493,12 @@ int main(void)
     changed();
     damaged();
     evicted();
+    by_scales("Q2_K", 26);
+    by_scales("Q3_K", 15);
+    by_scales("Q4_K", 14);
+    by_scales("Q5_K", 12);
+    by_scales("Q6_K", 11);
+    by_scales("IQ4_XS", 10);
     sealed();
     keys();
     key_of_a_merge();

@@ -87,8 +87,12 @@ static inline float number_of(int32_t order)
     return number;
 }
 
-/* Returns what the levels of a sub-block have to span. */
-static double span_of(const struct scale_form *form, const float *values, int n)
+/* The least and the greatest value of each sub-block, ordered(). */
+struct ranges {
+    int32_t least[SCALE_FORM_MOST], greatest[SCALE_FORM_MOST];
+};
+
+static inline void range_of(const float *restrict values, int n, int32_t *ret_least, int32_t *ret_greatest)
 {
     int32_t least = INT32_MAX, greatest = INT32_MIN;
     for (int i = 0; i < n; i++) {
@@ -98,30 +102,71 @@ static double span_of(const struct scale_form *form, const float *values, int n)
         least = order < least ? order : least;
         greatest = order > greatest ? order : greatest;
     }
-    double low = (double)number_of(least), high = (double)number_of(greatest);
+    *ret_least = least;
+    *ret_greatest = greatest;
+}
+
+/* Sub-blocks have 16 or 32 values: the compiler turns both loops into vectors. */
+static inline void ranges_of(const float *values, int n_sub_blocks, int n, struct ranges *ret_ranges)
+{
+    for (int j = 0; j < n_sub_blocks; j++)
+        if (n == 16)
+            range_of(values + j * 16, 16, &ret_ranges->least[j], &ret_ranges->greatest[j]);
+        else
+            range_of(values + j * 32, 32, &ret_ranges->least[j], &ret_ranges->greatest[j]);
+}
+
+typedef void ranges_function(const float *values, int n_sub_blocks, int n, struct ranges *ret_ranges);
+
+#define DEFINE_RANGES_AT(name, level, ...)                                                                             \
+    __VA_ARGS__ static void name##_##level(const float *values, int n_sub_blocks, int n, struct ranges *ret_ranges)    \
+    {                                                                                                                  \
+        name(values, n_sub_blocks, n, ret_ranges);                                                                     \
+    }
+DEFINE_RANGES_AT(ranges_of, portable)
+#if defined(__x86_64__)
+DEFINE_RANGES_AT(ranges_of, avx2, FOR_AVX2)
+#endif
+
+static ranges_function *best_ranges(void)
+{
+#if defined(__x86_64__)
+    if (cpu_runs(CPU_AVX2))
+        return ranges_of_avx2;
+#endif
+    return ranges_of_portable;
+}
+
+/* Returns what the levels of a sub-block have to span. */
+static double span_of(const struct scale_form *form, float least, float greatest)
+{
+    double low = (double)least, high = (double)greatest;
     if (form->span == SPAN_MAGNITUDE)
         return -low > high ? -low : high;
     return high - (form->span == SPAN_WITH_ZERO && low > 0 ? 0 : low);
 }
 
-static void check_scales(const struct dtype *dtype, const float *values, const uint8_t *block, uint64_t number,
-                         struct code_counts *counts)
+static void check_scales(const struct dtype *dtype, ranges_function *find_ranges, const float *values,
+                         const uint8_t *block, uint64_t number, struct code_counts *counts)
 {
     const struct scale_form *form = dtype->scale_form;
     float scales[SCALE_FORM_MOST];
+    struct ranges ranges;
     double unit = fabs((double)form->load(block, scales));
     double allowed = (form->has_integers ? unit / 2 : 0) + smallest_scale;
-    int n = dtype->block_elements / form->n_sub_blocks;
+    find_ranges(values, form->n_sub_blocks, dtype->block_elements / form->n_sub_blocks, &ranges);
     for (int j = 0; j < form->n_sub_blocks; j++) {
-        double fitting = span_of(form, values + j * n, n) / form->n_steps, scale = fabs((double)scales[j]);
+        double fitting = span_of(form, number_of(ranges.least[j]), number_of(ranges.greatest[j])) / form->n_steps;
+        double scale = fabs((double)scales[j]);
         bool fits = scale - allowed <= form->most * fitting && scale + allowed >= form->least * fitting;
         counts->n_scales++;
         counts->n_outside += !fits;
         if (!fits && number < counts->first_outside)
             counts->first_outside = number;
         if (fitting > 16 * allowed) { /* others tell of the integers rather than of the search */
-            counts->least = scale / fitting < counts->least ? scale / fitting : counts->least;
-            counts->most = scale / fitting > counts->most ? scale / fitting : counts->most;
+            double ratio = scale / fitting;
+            counts->least = ratio < counts->least ? ratio : counts->least;
+            counts->most = ratio > counts->most ? ratio : counts->most;
         }
     }
 }
@@ -131,6 +176,7 @@ void codes_check(const struct dtype *dtype, const float *values, const void *blo
 {
     uint8_t nearest[BATCH_BYTES];
     codes_function *codes = codes_of(dtype);
+    ranges_function *find_ranges = best_ranges();
     const size_t bytes = dtype->block_bytes, most = sizeof nearest / bytes;
     const uint8_t *found = blocks;
     for (size_t done = 0, n; done < n_blocks; done += n, found += n * bytes, values += n * dtype->block_elements) {
@@ -141,7 +187,7 @@ void codes_check(const struct dtype *dtype, const float *values, const void *blo
             const float *of_block = values + i * dtype->block_elements;
             if (memcmp(nearest + i * bytes, found + i * bytes, bytes) != 0)
                 check_block(dtype, of_block, found + i * bytes, nearest + i * bytes, first + done + i, counts);
-            check_scales(dtype, of_block, found + i * bytes, first + done + i, counts);
+            check_scales(dtype, find_ranges, of_block, found + i * bytes, first + done + i, counts);
         }
     }
     counts->n_codes += n_blocks * dtype->block_elements;

@@ -30,7 +30,7 @@ static const char *const f32_names_in_layers[] = {
     ".time_mix_w2.weight",         ".time_mix_decay_w1.weight",  ".time_mix_decay_w2.weight",
     ".time_mix_lerp_fused.weight", ".altup_correct_coef.weight", ".altup_predict_coef.weight",
     ".ssm_conv1d_q.weight",        ".ssm_conv1d_k.weight",       ".ssm_conv1d_v.weight",
-    ".indexer.proj.weight",        ".indexer.q_proj.weight",     ".indexer.k_proj.weight",
+    ".indexer.proj.weight",
 };
 
 /* Matrices that are F32 in all outputs except F16, like the matrices that a projector lists. */

@@ -52,6 +52,7 @@
     ROW(glm4) \
     ROW(glm4moe) \
     ROW(glm4moelite) \
+    ROW(glm5_next) \
     ROW(glm_dsa) \
     ROW(gpt2) \
     ROW(gpt_oss) \
@@ -145,6 +146,7 @@
     ROW(qwen3next) \
     ROW(qwen3vl) \
     ROW(qwen3vlmoe) \
+    ROW(qwen4exp) \
     ROW(refact) \
     ROW(rnd1) \
     ROW(roberta) \

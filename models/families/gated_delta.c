@@ -131,3 +131,16 @@ bool gated_delta_count_predicting(struct model_builder *builder, struct error *e
     nextn_set(&builder->dimensions, n);
     return nextn_count_blocks(builder, error);
 }
+
+bool gated_delta_emit_sections(struct model_builder *builder, struct error *error)
+{
+    static const uint32_t sections[] = {11, 11, 10, 0};
+    struct buffer elements = {0};
+    if (hparams_rope(builder->model->hparams, "mrope_section") != NULL)
+        return true;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        buffer_append_le(&elements, sections[i], 4);
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "rope.dimension_sections"), GGUF_I32,
+                   sizeof sections / sizeof *sections, &elements);
+    return true;
+}

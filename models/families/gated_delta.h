@@ -16,3 +16,6 @@ void gated_delta_add_dimensions(struct dimensions *dimensions, const struct hpar
 /* family.adjust: sets the number of layers that predict, from config.json, or from the tensors' names, as the converter
  * does. */
 bool gated_delta_count_predicting(struct model_builder *builder, struct error *error);
+
+/* Sets the sections of the rope to those of the released models, if config.json has none. */
+bool gated_delta_emit_sections(struct model_builder *builder, struct error *error);

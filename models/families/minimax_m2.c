@@ -144,4 +144,6 @@ const struct family minimax_m3_family = {
         {"MiniMaxM3VLForCausalLM", "minimax_m3_vl_text", NULL, CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, common_keys, keys},
     .vocabs = {&bpe_vocab},
+    .stored_types =
+        STORED_TYPES({"blk.{}.indexer.q_proj.weight", &f32_dtype}, {"blk.{}.indexer.k_proj.weight", &f32_dtype}),
 };

@@ -4,20 +4,6 @@
 
 #include <string.h>
 
-/* Sets config.json's sections, else those of the released models. */
-static bool emit_rope_sections(struct model_builder *builder, struct error *error)
-{
-    static const uint32_t sections[] = {11, 11, 10, 0};
-    struct buffer elements = {0};
-    if (hparams_rope(builder->model->hparams, "mrope_section") != NULL)
-        return true;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-        buffer_append_le(&elements, sections[i], 4);
-    gguf_set_array(&builder->model->kvs, builder_key(builder, "rope.dimension_sections"), GGUF_I32,
-                   sizeof sections / sizeof *sections, &elements);
-    return true;
-}
-
 /* Counts the layers that predict. The model without its head has none, whatever config.json says; MiniCPM-V's are left
  * out, but counted if config.json has their number. */
 static bool adjust(struct model_builder *builder, struct error *error)
@@ -53,7 +39,8 @@ const struct family qwen35_family = {
     .forms =
         CONFIG_FORMS({"Qwen3_5ForCausalLM", "qwen3_5_text", NULL, CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, moe_keys, gated_delta_keys,
-             KEYS({.emit = emit_rope_sections}, {.emit = emit_pooling_type, .since = POOLING_OF_EMBEDDING_CONFIG})},
+             KEYS({.emit = gated_delta_emit_sections},
+                  {.emit = emit_pooling_type, .since = POOLING_OF_EMBEDDING_CONFIG})},
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,
     .adjust = adjust,
@@ -68,7 +55,7 @@ const struct family qwen35moe_family = {
                 decoder_tensors},
     .forms = CONFIG_FORMS({"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", NULL,
                            CONFIG_TABLES(silu_rows, num_experts_rows, config_rows), HALF_NOTE}),
-    .keys = {base_keys, moe_keys, gated_delta_keys, KEYS({.emit = emit_rope_sections})},
+    .keys = {base_keys, moe_keys, gated_delta_keys, KEYS({.emit = gated_delta_emit_sections})},
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,
     .adjust = gated_delta_count_predicting,

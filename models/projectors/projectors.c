@@ -14,6 +14,7 @@
     ROW(gemma4) \
     ROW(gemma4_unified) \
     ROW(glm4v) \
+    ROW(glm5v) \
     ROW(glm_asr) \
     ROW(granite4_vision) \
     ROW(granite_speech) \

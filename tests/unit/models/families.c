@@ -131,6 +131,7 @@ static bool is_whole(const char *name)
         "ffn_conv_",
         "selector_",
         "hrm.z_l_init",
+        ".ple_",
         "token_types",
         "position_embd",
         "cls",

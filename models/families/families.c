@@ -49,6 +49,7 @@
     ROW(gemma4) \
     ROW(gemma4_assistant) \
     ROW(gemma_embedding) \
+    ROW(gemma_embedding2) \
     ROW(glm4) \
     ROW(glm4moe) \
     ROW(glm4moelite) \

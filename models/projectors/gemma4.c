@@ -142,13 +142,14 @@ static const struct key_row keys[] = {
 const struct family gemma4_projector = {
     .name = "gemma4v",
     .summary = "Gemma 4 (vision and audio encoders)",
-    .hf = FAMILY_NAMES({"Gemma4ForConditionalGeneration"}),
+    .hf = FAMILY_NAMES({"Gemma4ForConditionalGeneration"}, {"EmbeddingGemma2Model", .since = 11549}),
     .tensors = {vision_tensors, audio_tensors},
     .keys = {tower_keys, vision_size_keys, keys},
     .dropped_prefixes = TEXTS("model."),
     .tower =
         TOWER(.config = {.vision = "vision_config", .audio = "audio_config"},
-              .parts = TEXTS("model.vision_tower.", "model.audio_tower.", "model.embed_vision.", "model.embed_audio.")),
+              .parts = TEXTS("model.vision_tower.", "model.audio_tower.", "model.embed_vision.", "model.embed_audio.",
+                             "vision_tower.", "audio_tower.", "embed_vision.", "embed_audio.")),
     .stored_types = STORED_TYPES({"a.conv1d.{}.weight", &f32_dtype}, {"a.input_projection.weight", &f32_dtype},
                                  {"a.blk.{}.conv_dw.weight", &f32_dtype}),
     .dimensions = {DIMENSIONS({"y", "patch_size", PATCH_SIZE}, {"x", "patch_size", PATCH_SIZE})},

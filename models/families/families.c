@@ -32,6 +32,7 @@
     ROW(dflash) \
     ROW(distilbert) \
     ROW(dots1) \
+    ROW(dots3note) \
     ROW(dream) \
     ROW(eagle3) \
     ROW(ernie4_5) \

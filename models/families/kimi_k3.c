@@ -39,24 +39,15 @@ static bool is_k3(const struct hparams *hparams)
     return json_string_is(json_first(json_get(hparams_raw(hparams), "architectures")), names[0].name);
 }
 
-static const char *const words[] = {"latent0", "latent1", "latent2", "latent3"};
-
-/* Reports whether a layer is in the list of layers with latent attention, kept in dimensions: bit i of word i / 64. */
-static bool has_latent_attention(const struct dimensions *dimensions, uint64_t layer)
-{
-    return layer < 256 && (dimensions_get(dimensions, words[layer / 64]) >> layer % 64 & 1) != 0;
-}
-
+/* Remembers the layers with latent attention. */
 static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
 {
     const struct json *listed = hparams_get(hparams, "linear_attn_config.full_attn_layers");
-    uint64_t bits[4] = {0}, number;
+    uint64_t number;
     for (const struct json *item = json_is(listed, JSON_ARRAY) ? json_first(listed) : NULL; item != NULL;
          item = json_next(item))
-        if (json_u64(item, &number) && number >= 1 && number <= 256)
-            bits[(number - 1) / 64] |= UINT64_C(1) << (number - 1) % 64;
-    for (unsigned i = 0; i < 4; i++)
-        dimensions_set(dimensions, words[i], bits[i]);
+        if (json_u64(item, &number) && number >= 1)
+            layers_remember(dimensions, number - 1);
 }
 
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
@@ -68,7 +59,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
         return NULL;
     if (!pattern_match(gates[direction], name, strlen(name), numbers))
         return name;
-    bool is_moved = direction == BACKWARD || has_latent_attention(dimensions, numbers[0]);
+    bool is_moved = direction == BACKWARD || layers_recall(dimensions, numbers[0]);
     return is_moved ? pattern_fill(arena, gates[!direction], numbers, "") : name;
 }
 
@@ -80,8 +71,8 @@ static bool check_kind(struct model_builder *builder, struct error *error)
     if (!json_string_is(hparams_get(hparams, "moe_router_activation_func"), "sigmoid") ||
         !json_string_is(hparams_get(hparams, "hidden_act"), "situ"))
         return error_set(error, "config.json: moe_router_activation_func is not 'sigmoid', or hidden_act not 'situ'");
-    if (builder->dimensions.n_layers > 256)
-        return error_set(error, "config.json: more than 256 layers");
+    if (builder->dimensions.n_layers > MAX_REMEMBERED_LAYERS)
+        return error_set(error, "config.json: more than %d layers", MAX_REMEMBERED_LAYERS);
     kda_look(builder);
     return hparams_override(hparams, "num_key_value_heads", 1, error);
 }

@@ -117,6 +117,21 @@ bool layers_emit_listed(struct model_builder *builder, const char *key, const ch
     return true;
 }
 
+/* Bit i of word i / 64. */
+static const char *const words[] = {"layers 0", "layers 1", "layers 2", "layers 3"};
+
+void layers_remember(struct dimensions *dimensions, uint64_t layer)
+{
+    if (layer < MAX_REMEMBERED_LAYERS)
+        dimensions_set(dimensions, words[layer / 64],
+                       dimensions_get(dimensions, words[layer / 64]) | UINT64_C(1) << layer % 64);
+}
+
+bool layers_recall(const struct dimensions *dimensions, uint64_t layer)
+{
+    return layer < MAX_REMEMBERED_LAYERS && (dimensions_get(dimensions, words[layer / 64]) >> layer % 64 & 1) != 0;
+}
+
 bool layers_set_kv_heads(struct model_builder *builder, const struct layers *layers, struct error *error)
 {
     uint64_t kv_heads;

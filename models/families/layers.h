@@ -40,6 +40,12 @@ void layers_set(struct model_builder *builder, const char *key, enum gguf_type t
 /* Sets a key to a hyperparameter's list of numbers, as F32; sets nothing if it is not a list. */
 bool layers_emit_listed(struct model_builder *builder, const char *key, const char *from, struct error *error);
 
+/* Marks a layer in the dimensions of the model, for family.rename: layers that the names of tensors do not tell apart.
+ * Layers from MAX_REMEMBERED_LAYERS on are not marked. */
+enum { MAX_REMEMBERED_LAYERS = 256 };
+void layers_remember(struct dimensions *dimensions, uint64_t layer);
+bool layers_recall(const struct dimensions *dimensions, uint64_t layer);
+
 /* Sets attention.head_count_kv: num_key_value_heads for the layers marked in `layers`, 0 for the others. */
 bool layers_set_kv_heads(struct model_builder *builder, const struct layers *layers, struct error *error);
 

@@ -18,8 +18,7 @@ static bool all_are_whole(const struct json *array)
     return true;
 }
 
-/* Sets an array of F32 from the preprocessor's array. */
-static bool set_channels(struct model_builder *builder, const char *key, const char *from, struct error *error)
+bool set_channels(struct model_builder *builder, const char *key, const char *from, struct error *error)
 {
     const struct json *array = hparams_get(builder->model->hparams, from);
     struct layers channels = {.n = json_count(array)};

@@ -34,6 +34,9 @@ void tower_count_layers(struct dimensions *dimensions, const struct hparams *hpa
         .key = "projector_type", .type = GGUF_STRING, .when = ALWAYS, .text = kind                                     \
     }
 
+/* Sets an array of F32 from the preprocessor's array `from`, which begins with "preprocessor."; fails without it. */
+bool set_channels(struct model_builder *builder, const char *key, const char *from, struct error *error);
+
 /* Set image_mean and image_std: to these numbers; or to the preprocessor's, and to these numbers if it has none. Fails
  * if the preprocessor's are invalid. */
 void set_normalization(struct model_builder *builder, const double mean[3], const double deviation[3]);

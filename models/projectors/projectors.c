@@ -6,6 +6,7 @@
     ROW(cogvlm) \
     ROW(deepseek_ocr) \
     ROW(deepseek_ocr2) \
+    ROW(dots3note) \
     ROW(dots_ocr) \
     ROW(exaone4_5) \
     ROW(fast_dvlm) \

@@ -53,6 +53,13 @@ static bool write_chatglm(struct gguf_kvs *kvs, const struct vocab_input *input,
     return write_with(kvs, input, vocabulary, offers, error);
 }
 
+static bool write_dots3(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                        struct error *error)
+{
+    static const struct offer offers[] = {{"eot", "<|endofassistant|>"}, {0}};
+    return write_with(kvs, input, vocabulary, offers, error);
+}
+
 /* Recognizes GLM-ASR, whose text model declares itself a Llama. */
 static bool is_glm_asr(const struct hparams *hparams)
 {
@@ -62,6 +69,8 @@ static bool is_glm_asr(const struct hparams *hparams)
 const struct vocab glm_vocab = {.name = "GLM's byte-level BPE", .file = "tokenizer.json", .write = write_glm};
 const struct vocab solar_vocab = {
     .name = "Solar Open's byte-level BPE", .file = "tokenizer.json", .write = write_solar};
+const struct vocab dots3_vocab = {
+    .name = "dots3-note's byte-level BPE", .file = "tokenizer.json", .write = write_dots3};
 const struct vocab glm4_vocab = {.name = "GLM-4's byte-level BPE", .file = "tokenizer.json", .write = write_glm4};
 const struct vocab glm_asr_vocab = {
     .name = "GLM-ASR's byte-level BPE", .file = "tokenizer.json", .applies = is_glm_asr, .write = write_glm4};

@@ -98,6 +98,7 @@ extern const struct vocab gemma4_vocab;        /* "gemma4", from a tokenizer.jso
 extern const struct vocab kimi_vocab;          /* "gpt2", from the ranks of tiktoken.model */
 extern const struct vocab kimi_linear_vocab;   /* like kimi_vocab, with the end of a text */
 extern const struct vocab glm_vocab;           /* "gpt2" with the ids of GLM's turns */
+extern const struct vocab dots3_vocab;         /* like glm_vocab, for dots3-note */
 extern const struct vocab glm4_vocab;          /* like glm_vocab, for GLM-4 */
 extern const struct vocab glm_asr_vocab;       /* like glm_vocab, for GLM-ASR, by the whole model's name */
 extern const struct vocab chatglm_vocab;       /* like glm_vocab, for ChatGLM, without a BOS token */

@@ -1,0 +1,259 @@
+/* dots3-note, the text model: latent attention in two sizes, with an indexer in layers that see all tokens.
+ * conversion/dots3.py, Dots3NoteModel. */
+#include "models/families/deepseek.h"
+#include "models/families/layers.h"
+#include "models/families/nextn.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define ATTENTION "model.layers.{}.self_attn."
+
+static const struct view *rescale(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                  const struct view *view, const char *factor)
+{
+    return elementwise_multiply(arena, dimensions, direction, view, &factor, 1);
+}
+
+static const struct view *rescale_queries(struct arena *arena, const struct dimensions *dimensions,
+                                          enum direction direction, const struct view *view)
+{
+    return rescale(arena, dimensions, direction, view, "query_scale");
+}
+
+static const struct view *rescale_keys(struct arena *arena, const struct dimensions *dimensions,
+                                       enum direction direction, const struct view *view)
+{
+    return rescale(arena, dimensions, direction, view, "key_scale");
+}
+
+static const struct view *rescale_sliding_keys(struct arena *arena, const struct dimensions *dimensions,
+                                               enum direction direction, const struct view *view)
+{
+    return rescale(arena, dimensions, direction, view, "sliding_key_scale");
+}
+
+#define RESCALED(name, function)                                                                                       \
+    static const struct elementwise name = {.forward_text = "x * scale",                                               \
+                                            .backward_text = "x / scale",                                              \
+                                            .apply = function,                                                         \
+                                            .exactness = "a rounding of each element in both directions"}
+RESCALED(query_scale, rescale_queries);
+RESCALED(key_scale, rescale_keys);
+RESCALED(sliding_key_scale, rescale_sliding_keys);
+
+/* "sliding_" stands before the names of layers with a sliding window: see `rename_tensor`. There "group" is a head,
+ * "key_dim" and "value_dim" are its sizes. */
+static const struct relation_row tensors[] = {
+    {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
+    {ATTENTION "q_a_layernorm", "blk.{}.attn_q_a_norm", .map = &query_scale},
+    {ATTENTION "kv_a_layernorm", "blk.{}.attn_kv_a_norm", .map = &key_scale},
+    {ATTENTION "sliding_kv_a_layernorm", "blk.{}.attn_kv_a_norm", .map = &sliding_key_scale, .forward_only = true},
+    {ATTENTION "sliding_q_b_proj", "blk.{}.attn_q_b", "(group d) ...", "group", .forward_only = true},
+    {ATTENTION "sliding_kv_b_proj", "blk.{}.attn_k_b, blk.{}.attn_v_b",
+     "(group (key_dim + value_dim)) c -> group c key_dim, group value_dim c", "group", .forward_only = true},
+    {ATTENTION "k_rope_only_layernorm", "blk.{}.attn_k_norm"},
+    {ATTENTION "g_proj", "blk.{}.attn_gate", .parallel = "row"},
+    {ATTENTION "indexer.wq_b", "blk.{}.indexer.attn_q_b"},
+    {ATTENTION "indexer.wk", "blk.{}.indexer.attn_k"},
+    {ATTENTION "indexer.k_norm", "blk.{}.indexer.k_norm"},
+    {ATTENTION "indexer.weights_proj", "blk.{}.indexer.proj"},
+    {0},
+};
+
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    static const char shared[] = "model.mtp.embed_tokens.";
+    static const char *const sized[] = {"kv_a_layernorm.weight", "q_b_proj.weight", "kv_b_proj.weight"};
+    uint64_t numbers[PATTERN_NUMBERS], first = dimensions->n_layers - dimensions_get(dimensions, "nextn");
+    if (direction == BACKWARD)
+        return name;
+    if (strncmp(name, shared, strlen(shared)) == 0)
+        return arena_printf(arena, "model.layers.%" PRIu64 ".embed_tokens.%s", first, name + strlen(shared));
+    for (size_t i = 0; i < sizeof sized / sizeof *sized; i++)
+        if (pattern_match(arena_printf(arena, ATTENTION "%s", sized[i]), name, strlen(name), numbers) &&
+            (numbers[0] >= first || layers_recall(dimensions, numbers[0])))
+            return arena_printf(arena, "model.layers.%" PRIu64 ".self_attn.sliding_%s", numbers[0], sized[i]);
+    return name;
+}
+
+/* Sets a factor to the root of the model's width over a rank, if config.json asks for that. */
+static void set_scale(struct dimensions *dimensions, const struct hparams *hparams, const char *name, const char *rank)
+{
+    double width, narrow;
+    if (json_bool(hparams_get(hparams, "apply_mla_qkv_lora_rescale"), false) &&
+        json_double(hparams_get(hparams, "hidden_size"), &width) && json_double(hparams_get(hparams, rank), &narrow) &&
+        narrow > 0)
+        dimensions_set_factor(dimensions, name, (float)sqrt(width / narrow));
+}
+
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
+{
+    const struct json *types = hparams_get(hparams, "layer_types"),
+                      *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL;
+    for (uint64_t i = 0; type != NULL; i++, type = json_next(type))
+        if (json_string_is(type, "sliding_attention"))
+            layers_remember(dimensions, i);
+    dimensions_set(dimensions, "kv_head", dimensions_get(dimensions, "head"));
+    set_scale(dimensions, hparams, "query_scale", "q_lora_rank");
+    set_scale(dimensions, hparams, "key_scale", "kv_lora_rank");
+    set_scale(dimensions, hparams, "sliding_key_scale", "swa_kv_lora_rank");
+}
+
+struct demand {
+    const char *key, *text; /* the only text that the converter takes; absent is fine */
+};
+
+static bool check_texts(const struct hparams *hparams, struct error *error)
+{
+    static const struct demand demands[] = {{"normalization", "RMSNorm"},
+                                            {"final_norm", "RMSNorm"},
+                                            {"topk_method", "noaux_tc"},
+                                            {"attention_gate_type", "headwise"},
+                                            {"swa_attention_gate_type", "headwise"}};
+    for (size_t i = 0; i < sizeof demands / sizeof *demands; i++) {
+        const struct json *value = hparams_get(hparams, demands[i].key);
+        if (value != NULL && !json_string_is(value, demands[i].text))
+            return error_set(error, "config.json: %s is not '%s', the only value that is supported", demands[i].key,
+                             demands[i].text);
+    }
+    return json_string_is(hparams_get(hparams, "scoring_func"), "sigmoid") ||
+           error_set(error, "config.json: scoring_func is not 'sigmoid', the only value that is supported");
+}
+
+static bool check_flags(const struct hparams *hparams, struct error *error)
+{
+    static const char *const on[] = {"use_dsa", "k_rope_only_layernorm"}, *const off[] = {"use_dynamic_rsf",
+                                                                                          "moe_gating_fp32"};
+    for (size_t i = 0; i < 2; i++)
+        if (!json_bool(hparams_get(hparams, on[i]), true) || json_bool(hparams_get(hparams, off[i]), false))
+            return error_set(error, "config.json: %s is false, or %s true, which is not supported", on[i], off[i]);
+    return true;
+}
+
+/* Checks that two sums of hyperparameters are equal; absent ones are the number given. */
+static bool check_numbers(const struct model_builder *builder, struct error *error)
+{
+    static const struct {
+        const char *key, *other;
+        double otherwise;
+    } equal[] = {{"swa_qk_rope_head_dim", "qk_rope_head_dim", NAN}, {"swa_q_lora_rank", "q_lora_rank", NAN}};
+    double nope, rope, size, n_groups, n_used;
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
+        double a, b;
+        if (!builder_number(builder, equal[i].key, NAN, &a, error) ||
+            !builder_number(builder, equal[i].other, NAN, &b, error))
+            return false;
+        if (a != b) /* or either is missing */
+            return error_set(error, "config.json: %s is %g, but %s is %g; both kinds of layers must have the same",
+                             equal[i].key, a, equal[i].other, b);
+    }
+    if (!builder_number(builder, "swa_qk_nope_head_dim", NAN, &nope, error) ||
+        !builder_number(builder, "swa_qk_rope_head_dim", NAN, &rope, error) ||
+        !builder_number(builder, "swa_head_dim", 256, &size, error) ||
+        !builder_number(builder, "n_group", 1, &n_groups, error) ||
+        !builder_number(builder, "topk_group", 1, &n_used, error))
+        return false;
+    if (nope + rope != size)
+        return error_set(error,
+                         "config.json: swa_head_dim is %g, but swa_qk_nope_head_dim and swa_qk_rope_head_dim "
+                         "are %g together",
+                         size, nope + rope);
+    return (n_groups == 1 && n_used == 1) ||
+           error_set(error, "config.json: n_group or topk_group is not 1: groups of experts are not supported");
+}
+
+/* Counts the layer that predicts: it is there if its table of tokens is. */
+static bool adjust(struct model_builder *builder, struct error *error)
+{
+    const struct gguf_model *model = builder->model;
+    const struct json *types = hparams_get(model->hparams, "layer_types");
+    if (!check_texts(model->hparams, error) || !check_flags(model->hparams, error) || !check_numbers(builder, error))
+        return false;
+    if (!json_is(types, JSON_ARRAY) || json_count(types) < builder->dimensions.n_layers)
+        return error_set(error, "config.json: layer_types has %zu layers, but num_hidden_layers is %" PRIu64,
+                         json_count(types), builder->dimensions.n_layers);
+    if (builder->dimensions.n_layers > MAX_REMEMBERED_LAYERS)
+        return error_set(error, "config.json: %" PRIu64 " layers; the limit is %d", builder->dimensions.n_layers,
+                         MAX_REMEMBERED_LAYERS);
+    bool predicts = tensor_set_find_text(model->checkpoint->tensors, "model.mtp.embed_tokens.weight") != NULL;
+    nextn_set(&builder->dimensions, predicts);
+    return nextn_count_blocks(builder, error);
+}
+
+/* Removes what the common rows wrote from head_dim, and sets the heads of each layer. */
+static bool emit_heads(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    struct layers layers;
+    uint64_t full, sliding, first = builder->dimensions.n_layers - dimensions_get(&builder->dimensions, "nextn");
+    gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "attention.key_length"));
+    gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "attention.value_length"));
+    if (!hparams_count(hparams, "num_attention_heads", 1, INT32_MAX, &full, error) ||
+        !hparams_count(hparams, "swa_num_attention_heads", 1, INT32_MAX, &sliding, error) ||
+        !layers_new(builder, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = (double)(i >= first || layers_recall(&builder->dimensions, i) ? sliding : full);
+    return layers_set_i32(builder, "attention.head_count", &layers, error);
+}
+
+/* Sets which layers have a window, or an indexer; the layer that predicts does not count. */
+static bool emit_kinds(struct model_builder *builder, const char *key, bool sliding, struct error *error)
+{
+    struct layers layers;
+    if (!layers_new(builder, &layers, error))
+        return false;
+    layers.n -= dimensions_get(&builder->dimensions, "nextn");
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = layers_recall(&builder->dimensions, i) == sliding;
+    layers_set(builder, key, GGUF_BOOL, &layers);
+    return true;
+}
+
+static bool emit_windows(struct model_builder *builder, struct error *error)
+{
+    return emit_kinds(builder, "attention.sliding_window_pattern", true, error);
+}
+
+static bool emit_indexers(struct model_builder *builder, struct error *error)
+{
+    return emit_kinds(builder, "attention.indexer.types", false, error);
+}
+
+static const struct key_row keys[] = {
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window_size"},
+    {.emit = emit_windows},
+    {"attention.kv_lora_rank_swa", GGUF_U32, REQUIRED, "swa_kv_lora_rank"},
+    {"attention.key_length_swa", GGUF_U32, REQUIRED, "swa_kv_lora_rank", .plus = "swa_qk_rope_head_dim"},
+    {"attention.value_length_swa", GGUF_U32, REQUIRED, "swa_kv_lora_rank"},
+    {"attention.key_length_mla_swa", GGUF_U32, REQUIRED, "swa_qk_nope_head_dim", .plus = "swa_qk_rope_head_dim"},
+    {"attention.value_length_mla_swa", GGUF_U32, REQUIRED, "swa_v_head_dim"},
+    {.emit = nextn_emit},
+    {"attention.indexer.head_count", GGUF_U32, REQUIRED, "index_n_heads"},
+    {"attention.indexer.key_length", GGUF_U32, REQUIRED, "index_head_dim"},
+    {"attention.indexer.top_k", GGUF_U32, REQUIRED, "index_topk"},
+    {.emit = emit_indexers},
+    {0},
+};
+
+/* Without such a key, the sizes of sliding layers are 0: not to be guessed from shapes. */
+static const struct dimension_row sliding_dimensions[] = {
+    {"group", "swa_num_attention_heads"}, {"key_dim", "swa_qk_nope_head_dim"}, {"value_dim", "swa_v_head_dim"}, {0}};
+
+const struct family dots3note_family = {
+    .name = "dots3note",
+    .summary = "dots3-note (language model)",
+    .since = 10593,
+    .hf = FAMILY_NAMES({"Dots3NoteForCausalLM"}, {"Dots3NoteForConditionalGeneration"}, {"Dots3NoteTextForCausalLM"}),
+    .tensors = {tensors, mla_tensors, nextn_tensors, router_tensors, expert_tensors, decoder_tensors},
+    .keys = {base_keys, KEYS({.emit = emit_heads}), mla_keys, keys},
+    .vocabs = {&dots3_vocab},
+    .dimensions = {mla_dimensions, sliding_dimensions},
+    .defaults = MLA_DEFAULTS,
+    .add_dimensions = add_dimensions,
+    .adjust = adjust,
+    .rename = rename_tensor,
+};

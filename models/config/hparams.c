@@ -511,9 +511,18 @@ static const struct json *find_tower(const struct json *raw, const char *paths)
     return NULL;
 }
 
+/* Returns the object that describes the vision encoder; NULL: there is none. */
+static const struct json *find_vision(const struct json *raw, const struct tower_config *configs)
+{
+    double n_layers;
+    bool is_flat =
+        configs->vision_layers != NULL && json_double(json_get(raw, configs->vision_layers), &n_layers) && n_layers > 0;
+    return is_flat ? raw : find_tower(raw, configs->vision);
+}
+
 bool hparams_has_tower(const struct hparams *text, const struct tower_config *configs)
 {
-    return find_tower(text->raw, configs->vision) != NULL || find_tower(text->raw, configs->audio) != NULL;
+    return find_vision(text->raw, configs) != NULL || find_tower(text->raw, configs->audio) != NULL;
 }
 
 static bool add_file_part(struct hparams *hparams, const struct checkpoint *checkpoint, const char *name,
@@ -531,13 +540,16 @@ static bool add_file_part(struct hparams *hparams, const struct checkpoint *chec
 static bool add_parts(struct hparams *hparams, const struct checkpoint *checkpoint, const struct tower_config *configs,
                       struct error *error)
 {
-    const struct json *raw = hparams->raw, *vision = find_tower(raw, configs->vision),
+    const struct json *raw = hparams->raw, *vision = find_vision(raw, configs),
                       *audio = find_tower(raw, configs->audio);
     const struct config_class *text_class, *class = class_of_whole(raw, text_config(raw), &text_class);
     const struct config_class *vision_class = class_of_tower(class, vision, class ? class->vision_class : NULL),
                               *audio_class = class_of_tower(class, audio, class ? class->audio_class : NULL);
     if (vision == NULL && audio == NULL)
-        return error_set(error, "%s is missing", configs->vision != NULL ? configs->vision : configs->audio);
+        return error_set(error, "%s is missing",
+                         configs->vision_layers != NULL ? configs->vision_layers
+                         : configs->vision != NULL      ? configs->vision
+                                                        : configs->audio);
     hparams->parts[OUTER] = hparams_new(raw);
     if (!add_config(hparams->parts[OUTER], raw, class, error))
         return false;

@@ -29,7 +29,9 @@ void hparams_free(struct hparams *hparams); /* NULL is allowed */
  * the first present one counts ("whisper_config|audio_config"); NULL: it has no such encoder. */
 struct tower_config {
     const char *vision, *audio;
-    const char *audio_file; /* a side file with the description, instead of `audio`; NULL: none */
+    const char *vision_layers; /* a number above 0 of config.json, which then describes the vision encoder beside the
+                                  text model, instead of `vision`; NULL: none */
+    const char *audio_file;    /* a side file with the description, instead of `audio`; NULL: none */
 };
 
 /* Returns the configuration as the converter's classes for projectors read it: the keys of the vision encoder, or else

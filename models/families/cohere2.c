@@ -4,6 +4,8 @@
 #include "models/families/nextn.h"
 #include "quant/convert.h"
 
+#include <string.h>
+
 static const struct relation_row tensors[] = {
     {"lm_head", NULL}, /* the embedding again: the architecture has no output */
     {0},
@@ -79,6 +81,15 @@ static bool is_zero(struct arena *arena, const struct tensor *tensor, bool *ret_
     return true;
 }
 
+/* Reports whether a bias belongs to the vision encoder or the projector of Command A Vision. */
+static bool is_of_vision(const struct model_builder *builder, const char *bias)
+{
+    struct arena *arena = builder->model->arena;
+    int length = (int)(strlen(bias) - strlen(".bias"));
+    const char *weight = arena_printf(arena, "%.*s.weight", length, bias);
+    return family_tensor_name(builder->family, builder->hf, &builder->dimensions, weight, arena) == NULL;
+}
+
 /* Checks that all biases hold zeros: the architecture has none, and they are left out. */
 static bool check_biases(struct model_builder *builder, struct error *error)
 {
@@ -87,7 +98,7 @@ static bool check_biases(struct model_builder *builder, struct error *error)
     for (size_t i = 0; i < checkpoint->tensors->n_tensors; i++) {
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         bool zero;
-        if (!text_ends_with(tensor->name, ".bias"))
+        if (!text_ends_with(tensor->name, ".bias") || is_of_vision(builder, tensor->name))
             continue;
         if (!is_zero(builder->model->arena, tensor, &zero, error))
             return false;

@@ -45,6 +45,7 @@ static const struct relation_row tensors[] = {
     {"layers.{}.ffn_norm", "blk.{}.ffn_norm"},
     {"layers.{}.ffn.gate.weight", "blk.{}.ffn_gate_inp.weight"},
     {"layers.{}.ffn.gate.bias", "blk.{}.exp_probs_b.bias"},
+    {"layers.{}.ffn.gate.bias_vl", "blk.{}.exp_probs_b_vl.bias"},
     {"layers.{}.ffn.gate.tid2eid", "blk.{}.ffn_gate_tid2eid.weight"},
     {"layers.{}.ffn.experts.{expert}.w1", "blk.{}.ffn_gate_exps", .parallel = "row"},
     {"layers.{}.ffn.experts.{expert}.w2", "blk.{}.ffn_down_exps", .parallel = "column"},

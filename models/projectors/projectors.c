@@ -4,6 +4,8 @@
 /* clang-format off */
 #define PROJECTORS(ROW) \
     ROW(cogvlm) \
+    ROW(cohere2v) \
+    ROW(deepseek4v) \
     ROW(deepseek_ocr) \
     ROW(deepseek_ocr2) \
     ROW(dots3note) \
@@ -27,6 +29,7 @@
     ROW(lfm2_audio) \
     ROW(lfm2vl) \
     ROW(lighton_ocr) \
+    ROW(ling3vl) \
     ROW(llama4) \
     ROW(meralion) \
     ROW(mimo) \
@@ -34,6 +37,7 @@
     ROW(minimax_m3) \
     ROW(mistral_vision) \
     ROW(musicflamingo) \
+    ROW(muse_glimmer) \
     ROW(nemotron_vl) \
     ROW(paddleocr) \
     ROW(phi4) \

@@ -119,6 +119,7 @@
     ROW(nemotron) \
     ROW(nemotron_h) \
     ROW(nemotron_h_moe) \
+    ROW(nemotron_h_puzzle) \
     ROW(neo_bert) \
     ROW(nomic_bert) \
     ROW(nomic_bert_moe) \

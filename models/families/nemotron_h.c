@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+extern const struct family nemotron_h_puzzle_family;
+
 static const struct family_name names[] = {{"NemotronHForCausalLM"}, {0}};
 
 static const struct relation_row tensors[] = {
@@ -49,6 +51,19 @@ static void mark_letters(struct layers *layers, const char *pattern, const char 
         layers->values[i] = strchr(letters, pattern[i]) != NULL;
 }
 
+/* Marks Puzzle's layers, which block_configs describes one by one: 1 for those with attention. */
+static bool mark_blocks(const struct model_builder *builder, struct layers *layers, const struct json *blocks,
+                        struct error *error)
+{
+    if (!layers_of_list(builder, blocks, layers, error))
+        return false;
+    const struct json *block = json_first(blocks);
+    for (uint64_t i = 0; i < layers->n; i++, block = json_next(block))
+        layers->values[i] = json_string_is(json_get(block, "block_type"), "attention") ||
+                            json_string_is(json_get(block, "block_type"), "full_attention");
+    return true;
+}
+
 /* Marks layers of one of `letters`, or of the kind `type` in layers_block_type, and layers that predict. */
 static bool mark(const struct model_builder *builder, struct layers *layers, const char *letters, const char *type,
                  struct error *error)
@@ -57,7 +72,10 @@ static bool mark(const struct model_builder *builder, struct layers *layers, con
     const struct json *types = hparams_get(hparams, "layers_block_type");
     size_t length = 0;
     const char *pattern = json_string(hparams_get(hparams, "hybrid_override_pattern"), &length);
+    const struct json *blocks = hparams_get(hparams, "block_configs");
     uint64_t n_blocks = builder->dimensions.n_layers - dimensions_get(&builder->dimensions, "nextn");
+    if (builder->family == &nemotron_h_puzzle_family && pattern == NULL)
+        return mark_blocks(builder, layers, blocks, error);
     if (!layers_new(builder, layers, error))
         return false;
     if (pattern == NULL && !json_is(types, JSON_ARRAY))
@@ -115,9 +133,10 @@ static const struct key_row keys[] = {
     {.emit = emit_attention},
     {"attention.key_length", GGUF_U32, REQUIRED, "head_dim|attention_head_dim"},
     {"attention.value_length", GGUF_U32, REQUIRED, "head_dim|attention_head_dim"},
-    {.emit = emit_feed_forward},
     {0},
 };
+
+static const struct key_row width_keys[] = {{.emit = emit_feed_forward}, {0}};
 
 static bool emit_predicted(struct model_builder *builder, struct error *error)
 {
@@ -126,9 +145,13 @@ static bool emit_predicted(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static const struct key_row moe_layer_keys[] = {
+static const struct key_row used_expert_keys[] = {
     {"expert_used_count", GGUF_U32, REQUIRED, "num_experts_per_tok"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
+    {0},
+};
+
+static const struct key_row moe_layer_keys[] = {
     {"expert_shared_feed_forward_length", GGUF_U32, REQUIRED, "moe_shared_expert_intermediate_size"},
     {"expert_count", GGUF_U32, REQUIRED, "n_routed_experts"},
     {"expert_shared_count", GGUF_U32, REQUIRED, "n_shared_experts"},
@@ -269,7 +292,7 @@ const struct family nemotron_h_family = {
     .summary = "Nemotron-H",
     .hf = names,
     .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
-    .keys = {base_keys, granite_keys, keys},
+    .keys = {base_keys, granite_keys, keys, width_keys},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = prefixes,
     .forms = forms,
@@ -286,7 +309,7 @@ const struct family nemotron_h_moe_family = {
     .summary = "Nemotron 3",
     .hf = names,
     .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
-    .keys = {base_keys, granite_keys, keys, moe_layer_keys},
+    .keys = {base_keys, granite_keys, keys, width_keys, used_expert_keys, moe_layer_keys},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = prefixes,
     .forms = forms,
@@ -295,5 +318,75 @@ const struct family nemotron_h_moe_family = {
     .add_dimensions = add_dimensions,
     .adjust = adjust,
     .rename = rename_tensor,
+    .before_vocab = pad_vocabulary,
+};
+
+/* Puzzle: Nemotron 3 whose blocks differ in their sizes. */
+
+/* Sets keys to a number of each block; 0 where it has none. */
+static bool emit_of_blocks(struct model_builder *builder, const char *key, const char *from, struct error *error)
+{
+    const struct json *blocks = hparams_get(builder->model->hparams, "block_configs");
+    struct layers layers;
+    if (!layers_of_list(builder, blocks, &layers, error))
+        return false;
+    const struct json *block = json_first(blocks);
+    for (uint64_t i = 0; i < layers.n; i++, block = json_next(block)) {
+        const struct json *value = json_get(block, from);
+        if (!json_double(value, &layers.values[i]) && value != NULL && !json_is(value, JSON_NULL))
+            return error_set(error, "config.json: %s of block %" PRIu64 " is not a number", from, i);
+    }
+    return layers_set_i32(builder, key, &layers, error);
+}
+
+static bool emit_block_sizes(struct model_builder *builder, struct error *error)
+{
+    return emit_of_blocks(builder, "feed_forward_length", "moe_intermediate_size", error) &&
+           emit_of_blocks(builder, "expert_feed_forward_length", "moe_intermediate_size", error) &&
+           emit_of_blocks(builder, "expert_used_count", "num_experts_per_tok", error);
+}
+
+/* Counts the blocks, whatever num_hidden_layers says; the layers that predict are left out. */
+static bool count_blocks(struct model_builder *builder, struct error *error)
+{
+    const struct json *blocks = hparams_get(builder->model->hparams, "block_configs"),
+                      *latent = hparams_get(builder->model->hparams, "moe_latent_size");
+    if (!json_is(blocks, JSON_ARRAY) || json_count(blocks) == 0)
+        return error_set(error, "config.json: block_configs is missing, or not a list");
+    if (latent == NULL || json_is(latent, JSON_NULL))
+        return error_set(error, "config.json: moe_latent_size is missing");
+    builder->dimensions.n_layers = json_count(blocks);
+    return hparams_override(builder->model->hparams, "n_layers", builder->dimensions.n_layers, error);
+}
+
+static const char *rename_puzzle(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    static const char model[] = "model.", bias[] = "mixer.gate.e_score_correction.bias";
+    (void)dimensions;
+    if (direction == BACKWARD)
+        return name;
+    if (text_starts_with(name, "mtp."))
+        return NULL;
+    if (text_starts_with(name, model))
+        name = arena_printf(arena, "backbone.%s", name + strlen(model));
+    if (text_ends_with(name, bias))
+        name = arena_printf(arena, "%.*s_bias", (int)(strlen(name) - strlen(".bias")), name);
+    return name;
+}
+
+const struct family nemotron_h_puzzle_family = {
+    .name = "nemotron_h_puzzle",
+    .architecture = "nemotron_h_moe",
+    .summary = "Nemotron Puzzle",
+    .told_by = "key:expert_used_count=[]",
+    .since = 10816,
+    .hf = FAMILY_NAMES({"NemotronHPuzzleForCausalLM"}),
+    .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
+    .keys = {base_keys, granite_keys, keys, KEYS({.emit = emit_block_sizes}), moe_layer_keys},
+    .vocabs = {&bpe_vocab},
+    .dimensions = {sizes},
+    .adjust = count_blocks,
+    .rename = rename_puzzle,
     .before_vocab = pad_vocabulary,
 };

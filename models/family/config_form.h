@@ -72,8 +72,8 @@ struct config_row {
 struct config_form {
     const char *architecture, *model_type;
     /* Conditions separated by blanks, which must all hold, or several such lists separated by '|': "key:expert_count",
-     * "key:expert_gating_func=2" (a bool is 0 or 1), "tensor:blk.0.attn_q.bias", "tensor:blk.{}.ffn_norm.weight" (in
-     * any layer); '!' before a condition negates it; NULL: always. */
+     * "key:expert_gating_func=2" (a bool is 0 or 1), "key:expert_used_count=[]" (an array), "tensor:blk.0.attn_q.bias",
+     * "tensor:blk.{}.ffn_norm.weight" (in any layer); '!' before a condition negates it; NULL: always. */
     const char *when;
     /* Tables up to a NULL, each ended by a zeroed row. Of the hyperparameters that a key may come from, a key row gives
      * the one that a row here names, or that the class has; the later of two values for a line counts. */

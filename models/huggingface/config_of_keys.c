@@ -45,6 +45,11 @@ static bool has_tensor(const struct tensor_set *tensors, const char *name)
     return is_there;
 }
 
+static bool is_array(const struct gguf_kv *kv)
+{
+    return kv != NULL && kv->type == GGUF_ARRAY;
+}
+
 /* Reports whether a condition of `length` bytes holds. */
 static bool holds(const char *condition, size_t length, const struct family *family, const struct gguf_kvs *kvs,
                   const struct tensor_set *tensors)
@@ -59,6 +64,8 @@ static bool holds(const char *condition, size_t length, const struct family *fam
     bool is_there, truth;
     if (value != NULL) {
         *value = '\0';
+        if (strcmp(value + 1, "[]") == 0)
+            return is_array(gguf_kvs_find(kvs, name)) != is_denied;
         if (gguf_get_bool(kvs, name, &truth))
             number = truth;
         else if (!gguf_get_u64(kvs, name, &number))

@@ -4,9 +4,11 @@
  * Weights stored as F32 or BF16 keep their type in every output; FP8 becomes Q8_0 and packed MXFP4 keeps its bits. The
  * converter writes tables and experts before all other tensors. */
 #include "base/text.h"
+#include "models/families/drafts.h"
 #include "models/families/layers.h"
 #include "quant/unpack.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const struct relation_row tensors[] = {
@@ -67,6 +69,16 @@ static bool emit_clamps(struct model_builder *builder, struct error *error)
            layers_set_all(builder, "swiglu_clamp_shexp", GGUF_F32, limit, error);
 }
 
+/* Sets the ratios of compression; the draft's layers do not compress. */
+static bool emit_ratios(struct model_builder *builder, struct error *error)
+{
+    static const struct key_row rows[] = {{"attention.compress_ratios", GGUF_U32, REQUIRED, "compress_ratios"}, {0}};
+    struct layers layers;
+    if (!builder->family->drafts)
+        return builder_emit(builder, rows, error);
+    return layers_new(builder, &layers, error) && layers_set_i32(builder, "attention.compress_ratios", &layers, error);
+}
+
 static const struct key_row keys[] = {
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
     {"attention.q_lora_rank", GGUF_U32, REQUIRED, "q_lora_rank"},
@@ -81,13 +93,12 @@ static const struct key_row keys[] = {
     {"attention.indexer.top_k", GGUF_U32, REQUIRED, "index_topk"},
     {"attention.output_group_count", GGUF_U32, REQUIRED, "o_groups"},
     {"attention.output_lora_rank", GGUF_U32, REQUIRED, "o_lora_rank"},
-    {"attention.compress_ratios", GGUF_U32, REQUIRED, "compress_ratios"},
+    {.emit = emit_ratios},
     {"attention.compress_rope_freq_base", GGUF_F32, REQUIRED, "compress_rope_theta"},
     {"hyper_connection.count", GGUF_U32, REQUIRED, "hc_mult"},
     {"hyper_connection.sinkhorn_iterations", GGUF_U32, REQUIRED, "hc_sinkhorn_iters"},
     {"hyper_connection.epsilon", GGUF_F32, REQUIRED, "hc_eps"},
     {"hash_layer_count", GGUF_U32, REQUIRED, "num_hash_layers"},
-    {"embedding_length_out", GGUF_U32, REQUIRED, "hidden_size", .by = "hc_mult"},
     {0},
 };
 
@@ -161,7 +172,7 @@ const struct family deepseek4_family = {
     .hf = FAMILY_NAMES({"DeepseekV4ForCausalLM"}),
     .tensors = {tensors},
     .forms = CONFIG_FORMS({"DeepseekV4ForCausalLM", "deepseek_v4", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
-    .keys = {base_keys, keys},
+    .keys = {base_keys, keys, KEYS({"embedding_length_out", GGUF_U32, REQUIRED, "hidden_size", .by = "hc_mult"})},
     .vocabs = {&bpe_vocab},
     .keeps_mxfp4 = true,
     .stored_types = stored_types,
@@ -170,4 +181,99 @@ const struct family deepseek4_family = {
     .rename = rename_tensor,
     .arrange = arrange,
     .after_vocab = release_chat_template,
+};
+
+/* DSpark, a draft in the directory of the whole model, below "mtp.". DeepseekV4DSparkModel. */
+static const struct relation_row draft_tensors[] = {
+    {"main_proj", "fc"},
+    {"main_norm", "enc.output_norm"},
+    {"markov_head.markov_w1", "markov_w1", .parallel = "row"},
+    {"markov_head.markov_w2", "markov_w2", .parallel = "row"},
+    {"confidence_head.proj", "conf_proj"},
+    {0},
+};
+
+/* Returns the rest of a name after "mtp.N."; NULL: the name begins otherwise. */
+static const char *after_stage(const char *name, uint64_t *ret_stage)
+{
+    static const char mtp[] = "mtp.";
+    uint64_t numbers[PATTERN_NUMBERS];
+    if (!text_starts_with(name, mtp))
+        return NULL;
+    const char *number = name + strlen(mtp);
+    size_t digits = strspn(number, "0123456789");
+    if (number[digits] != '.' || !pattern_match("{}", number, digits, numbers))
+        return NULL;
+    *ret_stage = numbers[0];
+    return number + digits + 1;
+}
+
+/* Names the parts that the draft has once without their stage, and the others as layers. */
+static const char *rename_draft(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                const char *name)
+{
+    static const char *const once[] = {"main_proj.",   "main_norm.",       "norm.",
+                                       "markov_head.", "confidence_head.", "hc_head_"};
+    uint64_t stage;
+    const char *rest = after_stage(name, &stage);
+    (void)dimensions;
+    if (direction == BACKWARD)
+        return name;
+    if (rest == NULL || text_ends_with(rest, "ffn.gate.bias_vl") || text_ends_with(rest, "ffn.gate.tid2eid"))
+        return NULL;
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+        if (text_starts_with(rest, once[i]))
+            return rest;
+    return arena_printf(arena, "layers.%" PRIu64 ".%s", stage, rest);
+}
+
+/* Counts the layers, whatever config.json says: that describes the whole model. None looks experts up. */
+static bool adjust_draft(struct model_builder *builder, struct error *error)
+{
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    struct arena *scratch = arena_new();
+    uint64_t n_layers = 0, stage;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const char *name = rename_draft(scratch, &builder->dimensions, FORWARD, set->tensors[i].name);
+        if (name != NULL && text_starts_with(name, "layers.") && after_stage(set->tensors[i].name, &stage) != NULL &&
+            stage >= n_layers)
+            n_layers = stage + 1;
+    }
+    arena_free(scratch);
+    if (n_layers == 0)
+        return error_set(error, "no tensor begins with 'mtp.': the draft's layers are missing");
+    builder->dimensions.n_layers = n_layers;
+    return hparams_override(builder->model->hparams, "n_layers", n_layers, error) &&
+           hparams_override(builder->model->hparams, "num_hash_layers", 0, error);
+}
+
+static bool emit_draft_targets(struct model_builder *builder, struct error *error)
+{
+    return draft_list_target_layers(builder, hparams_get(builder->model->hparams, "dspark_target_layer_ids"), 1, error);
+}
+
+static bool finish_draft(struct model_builder *builder, const struct vocab_input *input, struct error *error)
+{
+    static const struct key_row rows[] = {
+        {".tokenizer.ggml.mask_token_id", GGUF_U32, REQUIRED, "dspark_noise_token_id"}, {0}};
+    return builder_emit(builder, rows, error) && release_chat_template(builder, input, error);
+}
+
+const struct family deepseek4_dspark_family = {
+    .name = "dflash-deepseek4",
+    .architecture = "dflash",
+    .summary = "DeepSeek V4's DSpark",
+    .hf = FAMILY_NAMES({"DeepseekV4DSparkModel"}),
+    .tensors = {draft_tensors, tensors},
+    .keys = {base_keys, keys,
+             KEYS({"block_size", GGUF_U32, REQUIRED, "dspark_block_size"}, {.emit = emit_draft_targets})},
+    .drafts = true,
+    .keeps_mxfp4 = true,
+    .stored_types = stored_types,
+    .dimensions = {DIMENSIONS({"group", "o_groups", .kept = true})},
+    .add_extras = hold_chat_template,
+    .rename = rename_draft,
+    .adjust = adjust_draft,
+    .arrange = arrange,
+    .after_vocab = finish_draft,
 };

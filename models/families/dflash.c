@@ -371,6 +371,19 @@ static bool set_mask_token(struct model_builder *builder, const struct vocab_inp
     return true;
 }
 
+static const struct key_row draft_keys[] = {
+    {.emit = emit_pooling_type},
+    {.emit = emit_rotary, .since = DFLASH_ROTARY},
+    {.emit = emit_block_size},
+    {.emit = emit_numbers, .since = DFLASH_KEYS},
+    {.emit = emit_scale_of_target, .since = DFLASH_ROTARY},
+    {.emit = emit_target_layers},
+    {.emit = emit_window},
+    {.emit = emit_causal_of_draft, .since = DFLASH_CAUSAL},
+    {.emit = emit_sections, .since = DFLASH_KEYS},
+    {0},
+};
+
 const struct family dflash_family = {
     .name = "dflash",
     .summary = "DFlash 1 and 2, DSpark",
@@ -378,11 +391,7 @@ const struct family dflash_family = {
                        {"DSparkDraftModel"}, {"DSparkSpeculator"}, {"Lfm2DSparkDraftModel", .since = 10593},
                        {"LingDSparkModel", .since = 10531}),
     .tensors = {tensors, qk_norm_tensors, decoder_tensors},
-    .keys = {base_keys, KEYS({.emit = emit_pooling_type}, {.emit = emit_rotary, .since = DFLASH_ROTARY},
-                             {.emit = emit_block_size}, {.emit = emit_numbers, .since = DFLASH_KEYS},
-                             {.emit = emit_scale_of_target, .since = DFLASH_ROTARY}, {.emit = emit_target_layers},
-                             {.emit = emit_window}, {.emit = emit_causal_of_draft, .since = DFLASH_CAUSAL},
-                             {.emit = emit_sections, .since = DFLASH_KEYS}, {.emit = emit_dspark})},
+    .keys = {base_keys, draft_keys, KEYS({.emit = emit_dspark})},
     .drafts = true,
     .stored_types = STORED_TYPES({"d2t", &i64_dtype}),
     .rename = rename_tensor,
@@ -421,4 +430,155 @@ const struct family muse_glimmer_assistant_family = {
     .drafts = true,
     .add_extras = check_target,
     .after_vocab = set_mask_token,
+};
+
+/* Gemma 4's DSpark: Gemma's layers, whose values are their keys. conversion/gemma.py, Gemma4DSparkModel. */
+static const struct relation_row gemma4_dspark_tensors[] = {
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {"model.layers.{}.layer_scalar", "blk.{}.layer_output_scale.weight"},
+    {0},
+};
+
+static const char *rename_gemma4(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    static const char short_name[] = "model.confidence_proj.";
+    name = rename_tensor(arena, dimensions, direction, name);
+    bool is_short = direction == FORWARD && name != NULL && text_starts_with(name, short_name);
+    return is_short ? arena_printf(arena, "model.confidence_head.proj.%s", name + strlen(short_name)) : name;
+}
+
+static bool all_full(const struct model_builder *builder)
+{
+    const struct json *types = hparams_get(builder->model->hparams, "layer_types");
+    if (!json_is(types, JSON_ARRAY) || json_count(types) != builder->dimensions.n_layers)
+        return false;
+    for (const struct json *type = json_first(types); type != NULL; type = json_next(type))
+        if (!json_string_is(type, "full_attention"))
+            return false;
+    return true;
+}
+
+/* Returns a value of dflash_config, or else of config.json, which the converter requires. */
+static const struct json *gemma4_mask_token(const struct model_builder *builder)
+{
+    const struct json *own = of_dflash_config(builder, "mask_token_id");
+    return own != NULL ? own : hparams_get(builder->model->hparams, "mask_token_id");
+}
+
+/* Checks that the draft is of the one kind that the converter knows. */
+static bool check_gemma4(const struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *activation = hparams_get(hparams, "hidden_activation"),
+                      *targets = own_value(builder, "target_layer_ids"), *type = hparams_rope(hparams, "rope_type");
+    double softcap = 0;
+    if (!json_bool(hparams_get(hparams, "attention_k_eq_v"), false) || !all_full(builder))
+        return error_set(error, "config.json: attention_k_eq_v is not true, or layer_types has a layer without full "
+                                "attention, which is not supported for a draft of Gemma 4");
+    if (activation != NULL && !json_string_is(activation, "gelu_pytorch_tanh"))
+        return error_set(error, "config.json: hidden_activation is not 'gelu_pytorch_tanh', the only one that is "
+                                "supported for a draft of Gemma 4");
+    if (json_bool(hparams_get(hparams, "attention_bias"), false) ||
+        json_bool(hparams_get(hparams, "enable_moe_block"), false))
+        return error_set(error, "config.json: attention_bias or enable_moe_block is true, which is not supported for a "
+                                "draft of Gemma 4");
+    if (!json_string_is(type, "default") && !json_string_is(type, "proportional"))
+        return error_set(error, "config.json: rope_type is neither default nor proportional");
+    if (!is_given(gemma4_mask_token(builder)) || json_count(targets) == 0)
+        return error_set(error, "config.json: mask_token_id or target_layer_ids is missing");
+    return !json_double(hparams_get(hparams, "final_logit_softcapping"), &softcap) || softcap == 0 ||
+           error_set(error, "config.json: final_logit_softcapping is not supported for a draft of Gemma 4");
+}
+
+/* Checks that the draft has the whole vocabulary of its target, with a head of its own. */
+static bool adjust_gemma4(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    double all, drafted;
+    if (!adjust(builder, error) || !check_gemma4(builder, error))
+        return false;
+    bool is_smaller = json_double(hparams_get(hparams, "draft_vocab_size"), &drafted) && drafted != 0 &&
+                      (!json_double(hparams_get(hparams, "vocab_size"), &all) || drafted != all);
+    if (is_smaller || (tensor_set_find_text(set, "lm_head.weight") == NULL &&
+                       tensor_set_find_text(set, "model.lm_head.weight") == NULL))
+        return error_set(error, "a draft of Gemma 4 needs lm_head.weight, and the whole vocabulary: draft_vocab_size "
+                                "is not supported");
+    dimensions_set(&builder->dimensions, "own_head", 1);
+    dimensions_set(&builder->dimensions, "embedding", json_bool(hparams_get(hparams, "has_embed_tokens"), true));
+    return true;
+}
+
+static bool add_gemma4_factors(struct model_builder *builder, struct error *error)
+{
+    double size, share;
+    struct arena *arena = builder->model->arena;
+    if (!check_target(builder, error) || !builder_number(builder, "global_head_dim", 0, &size, error) ||
+        !builder_number(builder, "rope.partial_rotary_factor", 0.25, &share, error))
+        return false;
+    if (!json_string_is(hparams_rope(builder->model->hparams, "rope_type"), "proportional"))
+        return true;
+    double n_rotated = trunc(size * share / 2);
+    if (!(share > 0 && share <= 1 && size <= UINT16_MAX) || size * share != 2 * n_rotated)
+        return error_set(error,
+                         "config.json: partial_rotary_factor is %g: an even number of the %g dimensions of a "
+                         "head must rotate",
+                         share, size);
+    uint64_t n_factors = (uint64_t)size / 2;
+    float *factors = arena_array(arena, n_factors + 1, sizeof *factors);
+    for (uint64_t i = 0; i < n_factors; i++)
+        factors[i] = (double)i < n_rotated ? 1.0f : 1e30f;
+    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight", view_numbers(arena, 1, &n_factors, factors));
+    return true;
+}
+
+static bool emit_gemma4_scale(struct model_builder *builder, struct error *error)
+{
+    double width;
+    if (!builder_number(builder, "hidden_size", 0, &width, error))
+        return false;
+    gguf_set_f32(&builder->model->kvs, builder_key(builder, "embedding_scale"), sqrt(width));
+    return true;
+}
+
+static const struct key_row gemma4_dspark_keys[] = {
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_global_key_value_heads"},
+    {"attention.key_length", GGUF_U32, REQUIRED, "global_head_dim"},
+    {"attention.value_length", GGUF_U32, REQUIRED, "global_head_dim"},
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "global_head_dim"},
+    {.emit = emit_gemma4_scale},
+    {"attention.scale", GGUF_F32, ALWAYS, .value = 1},
+    {"hidden_activation", GGUF_STRING, ALWAYS, .text = "gelu_pytorch_tanh"},
+    {.emit = emit_dspark},
+    {0},
+};
+
+static bool set_gemma4_mask(struct model_builder *builder, const struct vocab_input *input, struct error *error)
+{
+    uint64_t id;
+    (void)input;
+    if (!json_u64(gemma4_mask_token(builder), &id) || id > UINT32_MAX)
+        return error_set(error, "config.json: mask_token_id is not a token");
+    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.mask_token_id", (uint32_t)id);
+    return true;
+}
+
+const struct family gemma4_dspark_family = {
+    .name = "dflash-gemma4",
+    .architecture = "dflash",
+    .summary = "Gemma 4's DSpark",
+    .since = 11138,
+    .hf = FAMILY_NAMES({"Gemma4DSparkModel"}),
+    .tensors = {gemma4_dspark_tensors, tensors, qk_norm_tensors, decoder_tensors},
+    .keys = {base_keys, draft_keys, gemma4_dspark_keys},
+    .drafts = true,
+    .defaults = "{'rope_parameters': {'full_attention': {'rope_type': 'proportional', 'partial_rotary_factor': 0.25,"
+                " 'rope_theta': 1000000.0}}}",
+    .rename = rename_gemma4,
+    .adjust = adjust_gemma4,
+    .add_extras = add_gemma4_factors,
+    .after_vocab = set_gemma4_mask,
 };

@@ -29,6 +29,7 @@
     ROW(deepseek2_ocr) \
     ROW(deepseek32) \
     ROW(deepseek4) \
+    ROW(deepseek4_dspark) \
     ROW(dflash) \
     ROW(distilbert) \
     ROW(dots1) \
@@ -49,6 +50,7 @@
     ROW(gemma3n) \
     ROW(gemma4) \
     ROW(gemma4_assistant) \
+    ROW(gemma4_dspark) \
     ROW(gemma_embedding) \
     ROW(gemma_embedding2) \
     ROW(glm4) \

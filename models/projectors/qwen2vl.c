@@ -4,12 +4,11 @@
 
 #include <inttypes.h>
 
-static const char sarashina[] = "Sarashina2VisionForCausalLM";
 static const struct family_name names[] = {{"Qwen2VLModel"},
                                            {"Qwen2VLForConditionalGeneration"},
                                            {"Qwen2_5_VLForConditionalGeneration"},
                                            {"Fast_dVLMForConditionalGeneration"},
-                                           {sarashina},
+                                           {"Sarashina2VisionForCausalLM"},
                                            {0}};
 
 const struct relation_row qwen2_vision_tensors[] = {
@@ -32,7 +31,7 @@ const struct relation_row qwen2_vision_tensors[] = {
 static bool is_first(const struct hparams *text)
 {
     return json_string_is(json_get(hparams_raw(text), "model_type"), "qwen2_vl") ||
-           json_string_is(json_first(json_get(hparams_raw(text), "architectures")), sarashina);
+           json_string_is(json_first(json_get(hparams_raw(text), "architectures")), "Sarashina2VisionForCausalLM");
 }
 
 static bool is_second(const struct hparams *text)

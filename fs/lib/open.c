@@ -19,6 +19,7 @@ const struct checkpoint *lib_open_checkpoint(const char *source, const struct op
     const struct derive_options wanted = {.loras = options->loras,
                                           .recipe = options->recipe,
                                           .base = options->content.request.base,
+                                          .architecture = options->architecture,
                                           .whisper = options->whisper};
     return read != NULL ? derive(read, &wanted, error) : NULL;
 }

@@ -409,6 +409,8 @@ const struct option_row option_rows[] = {
      parse_merge_dtype, FIELD(recipe.lora_dtype), .words = "f32 f16 bf16"},
     {"base", "DIR|ORG/NAME", "for a LoRA adapter or a draft model: the base model, which its GGUF needs", SOURCE_OPTION,
      parse_text, FIELD(content.request.base), .names_input = true},
+    {"architecture", "CLASS", "treat the model as one of this class, which wfs knows, if config.json names another one",
+     SOURCE_OPTION, parse_text, FIELD(architecture)},
     {"whisper", "DIR",
      "for OpenAI's Whisper .pt files: the tokens for ggml-model.bin, from a checkout of openai/whisper", SOURCE_OPTION,
      parse_text, FIELD(whisper), .names_input = true},

@@ -43,12 +43,13 @@ struct options {
     struct recipe_options recipe;
     struct content_options content;
     struct lora_requests loras;
-    bool library;        /* the source is a directory of models */
-    const char *whisper; /* path of the tokens of OpenAI's Whisper models; NULL: none */
-    bool for_helper;     /* the words come from mount(8), which adds its own */
-    bool for_library;    /* options for mounts are errors */
-    bool only_opening;   /* options that are not for opening a source are errors */
-    bool delays_files;   /* files that options name are read by options_read_files() */
+    bool library;             /* the source is a directory of models */
+    const char *architecture; /* the class to treat the source as; NULL: its own */
+    const char *whisper;      /* path of the tokens of OpenAI's Whisper models; NULL: none */
+    bool for_helper;          /* the words come from mount(8), which adds its own */
+    bool for_library;         /* options for mounts are errors */
+    bool only_opening;        /* options that are not for opening a source are errors */
+    bool delays_files;        /* files that options name are read by options_read_files() */
     struct mount_options mount;
 };
 

@@ -4,6 +4,7 @@
 /* clang-format off */
 static const struct derivation *const derivations[] = {
     &recipe_derivation,
+    &architecture_derivation,  /* before what goes by the class */
     &foreign_names_derivation, /* all that follow go by Hugging Face's names */
     &mlx_names_derivation,
     &untie_derivation, /* before the embedding gets another dtype, or other values */

@@ -9,8 +9,9 @@
 struct derive_options {
     struct lora_requests loras; /* adapters to merge */
     struct recipe_options recipe;
-    const char *base;    /* path of an adapter's base or a draft model's target (target.h); NULL: none */
-    const char *whisper; /* path of the tokens of OpenAI's Whisper models (tokens.c); NULL: none */
+    const char *base;         /* path of an adapter's base or a draft model's target (target.h); NULL: none */
+    const char *architecture; /* the class to treat the checkpoint as (architecture.c); NULL: its own */
+    const char *whisper;      /* path of the tokens of OpenAI's Whisper models (tokens.c); NULL: none */
 };
 
 /* Takes ownership of a checkpoint, also on failure, and returns the derived one, which owns it, or the same one if

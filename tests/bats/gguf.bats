@@ -326,3 +326,17 @@ PY
     "$WFS" cat "$BATS_TEST_TMPDIR/mlp.gguf" metadata.json | jq -r '.tensors[].name' | grep -qx 'blk.0.ffn_down.weight'
     cmp "$BATS_TEST_TMPDIR/mlp.gguf" "$BATS_TEST_TMPDIR/block_sparse_moe.gguf"
 }
+
+@test "architecture treats a model as one of a class that wfs knows" {
+    local model="$BATS_TEST_TMPDIR/llama-tiny"
+    cp -r "$HERE/../data/gguf/models/llama-tiny" "$model"
+    sed -i 's/LlamaForCausalLM/NobodyForCausalLM/' "$model/config.json"
+    "$WFS" cat "$HERE/../data/gguf/models/llama-tiny" model.gguf >"$BATS_TEST_TMPDIR/expected.gguf"
+    "$WFS" cat -o architecture=LlamaForCausalLM "$model" model.gguf | cmp - "$BATS_TEST_TMPDIR/expected.gguf"
+    "$WFS" info -o architecture=LlamaForCausalLM "$model" |
+        grep -F "config.json names NobodyForCausalLM; -o architecture treats the model as a LlamaForCausalLM"
+    tr -d '\n' <"$HERE/../data/gguf/models/llama-tiny/config.json" | sed 's/"architectures": *\[[^]]*\],//' >"$model/config.json"
+    run ! grep architectures "$model/config.json"
+    "$WFS" cat -o architecture=LlamaForCausalLM "$model" model.gguf | cmp - "$BATS_TEST_TMPDIR/expected.gguf"
+    fails 1 "option architecture: NobodyForCausalLM is not a class that wfs knows" "$WFS" ls -o architecture=NobodyForCausalLM "$model"
+}

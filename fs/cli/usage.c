@@ -1,15 +1,15 @@
 #include "fs/cli/command.h"
+#include "fs/cli/pager.h"
 #include "fs/cli/terminal.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { COMMAND_COLUMN = 11, HELP_COLUMN = 24, EXAMPLE_INDENT = 6 };
 
 static void print_text(const char *text, unsigned column, unsigned indent)
 {
-    print_wrapped(text, column, indent, terminal_columns(STDOUT_FILENO));
+    print_wrapped(text, column, indent, pager_columns());
 }
 
 /* Prints "  words          help", on two lines if the words are long. */

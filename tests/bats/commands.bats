@@ -903,7 +903,7 @@ END
 @test "--help and progress fit the terminal" {
     need script
     for columns in 120 50; do
-        run script -qec "stty cols $columns; '$WFS' mount --help" /dev/null
+        run script -qec "stty cols $columns; PAGER=cat '$WFS' mount --help" /dev/null
         [ "$(tr -d '\r' <<<"$output" | grep -vE '^(  wfs |  [a-z-]+=|Usage|Options)' | awk -v most="$columns" 'length > most' | wc -l)" -eq 0 ]
         tr -d '\r' <<<"$output" | awk -v least="$((columns - 20))" 'length > least' | grep -q .
     done

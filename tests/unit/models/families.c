@@ -199,6 +199,14 @@ static void check_tensors(const struct family *family)
     arena_free(arena);
 }
 
+/* Arrays that are full to the last place lack the NULL that ends them. */
+static void check_ends(const struct family *family)
+{
+    CHECK_NAMED(family->tensors[FAMILY_MAX_TABLES] == NULL && family->keys[FAMILY_MAX_TABLES] == NULL &&
+                    family->dimensions[FAMILY_MAX_TABLES] == NULL,
+                family->name);
+}
+
 static void check_keys(const struct family *family)
 {
     for (size_t i = 0; i < FAMILY_MAX_TABLES && family->keys[i] != NULL; i++)
@@ -248,6 +256,7 @@ int main(void)
         for (size_t j = 0; tables[i][j] != NULL; j++) {
             check_tensors(tables[i][j]);
             check_keys(tables[i][j]);
+            check_ends(tables[i][j]);
         }
     }
     check_find();

@@ -142,14 +142,18 @@ struct listing {
     struct json_writer writer;
     const char *directory; /* "" or with a slash at its end */
     const char *last;      /* directory that was put last; NULL: none */
-    size_t limit, n_entries;
+    size_t limit, n_put;
+    size_t n_entries; /* also those that are on other pages, and files that turn out to be absent */
+    size_t next;      /* the first entry after this page; 0: none */
 };
 
-/* Counts an entry; reports whether it belongs on this page. */
+/* Counts an entry; reports whether it belongs on this page if it exists. */
 static bool takes(struct listing *listing)
 {
     size_t index = listing->n_entries++;
-    return index >= listing->request->cursor && index - listing->request->cursor < listing->limit;
+    if (index >= listing->request->cursor && listing->n_put == listing->limit && listing->next == 0)
+        listing->next = index;
+    return index >= listing->request->cursor && listing->next == 0;
 }
 
 static void put_directory(struct listing *listing, const char *path)
@@ -159,6 +163,7 @@ static void put_directory(struct listing *listing, const char *path)
     listing->last = path;
     if (!takes(listing))
         return;
+    listing->n_put++;
     json_begin_object(&listing->writer, NULL);
     json_put_text(&listing->writer, "type", "directory");
     json_put_text(&listing->writer, "oid", listing->repository->commit);
@@ -173,6 +178,7 @@ static void put_file(struct listing *listing, const struct repository_file *file
     char etag[ETAG_TEXT];
     if (!takes(listing) || !repository_plan(listing->repository, file->node, &size, etag))
         return;
+    listing->n_put++;
     json_begin_object(&listing->writer, NULL);
     json_put_text(&listing->writer, "type", "file");
     put_blob_id(&listing->writer, "oid", etag);
@@ -210,10 +216,10 @@ static void answer_tree(const struct repository *repository, const struct http_r
         return;
     if (n_found == 0 && *route->path != '\0')
         answer_fail(answer, 404, "EntryNotFound", "%s has no directory '%s'", repository->id, route->path);
-    else if (listing.n_entries > request->cursor + listing.limit)
+    else if (listing.next != 0)
         answer_header(answer, "Link", "<%s/api/models/%s/tree/%s%s%s?recursive=%s&limit=%zu&cursor=%zu>; rel=\"next\"",
                       request->origin, repository->id, repository->commit, *route->path != '\0' ? "/" : "", route->path,
-                      request->recursive ? "true" : "false", listing.limit, request->cursor + listing.limit);
+                      request->recursive ? "true" : "false", listing.limit, listing.next);
 }
 
 static bool put_gguf(struct json_writer *writer, const char *key, const struct repository *repository,

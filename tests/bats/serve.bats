@@ -116,8 +116,10 @@ END
     offer "acme/Tiny=$MODEL"
     next="$URL/api/models/acme/Tiny-GGUF/tree/main?recursive=true&limit=7"
     while [ -n "$next" ]; do
-        get --dump-header "$OUT/headers" "$next" | jq -r '.[].path' >>"$OUT/names"
+        get --dump-header "$OUT/headers" "$next" >"$OUT/page"
+        jq -r '.[].path' "$OUT/page" >>"$OUT/names"
         next=$(header Link | sed -n 's/^<\(.*\)>; rel="next"$/\1/p')
+        [ -z "$next" ] || [ "$(jq length "$OUT/page")" -eq 7 ] # files that cannot be made leave no gaps
     done
     diff <(sort "$OUT/names") <("$WFS" ls "$MODEL" gguf | sed -n 's/^model-/Tiny-/p' | sort)
     [ "$(wc -l <"$OUT/names")" -gt 7 ]

@@ -144,8 +144,8 @@ def contracted_data(name, suffix):
     return (pathlib.Path(make.__file__).parent / "contracted" / f"{name}.{suffix}").read_bytes()
 
 
-def wide(directory, columns=1024):
-    """A model of one layer, of which Q4_K_M takes 4 MB."""
+def wide(directory, columns=512):
+    """A model of one layer, of which Q4_K_M takes 1.2 MB."""
     path = pathlib.Path(directory)
     stored = {name: ("F16", list(value.shape), value.tobytes()) for name, value in make_llama(path, columns).items()}
     (path / "model.safetensors").write_bytes(make.safetensors(stored, {"format": "pt"}))

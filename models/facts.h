@@ -18,7 +18,7 @@ struct facts facts_of(const struct checkpoint *checkpoint);
 /* What config.json says, beside a GGUF, too, which is described by its keys. Families and projectors are those of the
  * newest builds. */
 struct config_facts {
-    const struct hparams *hparams; /* NULL: config.json is large, and read again for each who asks */
+    const struct hparams *hparams; /* NULL: config.json is large, and read again for each caller */
     const char *model_type;        /* NULL: none is named */
     const char *class_name;        /* that chooses the family; NULL: none is named */
     const struct family *family;   /* NULL: it is unknown */

@@ -119,7 +119,8 @@ static void add_padding(struct writing *writing, uint64_t data)
     spans_add_zeros(writing->spans, aligned - end);
 }
 
-/* Lays out the tensors behind a header; the checked sizes of the records make them fit. */
+/* Places the tensors' data after the header. The sizes were checked when the records were made, so their sums do not
+ * overflow. */
 static void lay_out_data(struct writing *writing)
 {
     uint64_t data = writing->spans->size;

@@ -46,7 +46,7 @@ static bool is_printable(wfs_file *file, const char *path, uint64_t offset)
     return false;
 }
 
-/* Reports a range that begins behind the end of a file. */
+/* Prints the error for a range that begins after the end of a file. */
 static bool is_in_file(const wfs_file *file, const char *path, uint64_t offset)
 {
     if (offset <= wfs_file_size(file))

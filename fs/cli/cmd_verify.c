@@ -133,8 +133,7 @@ static void say_nearest_codes(struct buffer *out, const struct verification *ver
     }
     say(out,
         "the codes of %zu %s are the nearest for their scales, and the scales are within %.2f and %.2f times those "
-        "that "
-        "fit the range of the weights",
+        "that fit the range of the weights",
         count, tensors(count), least, most);
     if (n_loose > 0)
         say(out, "%" PRIu64 " of these codes are second nearest, as a search leaves them", n_loose);
@@ -586,15 +585,13 @@ const struct command verify_command = {
     .group = COMPARE_COMMAND,
     .text =
         "The answer is one of four: identical (exit status 0), equal up to near ties (3), quantized from the same "
-        "weights "
-        "with other scales (4),\ndifferent (1); the status is 2 if the file cannot be compared.\nA near tie is a block "
-        "that another rounding gives, as compilers for ARM "
-        "do; the report counts these blocks. In an equal\nfile, keys that only describe the model may differ, too, and "
+        "weights with other scales (4),\ndifferent (1); the status is 2 if the file cannot be compared.\nA near tie is "
+        "a block that differs only because an intermediate value was rounded the other way, as on ARM; the report "
+        "counts these blocks. In an equal\nfile, keys that only describe the model may differ, too, and "
         "those that another build of llama.cpp writes: verify tries "
         "all known\nbuilds, and names them. A "
-        "file of an unknown importance matrix or tool has status 4 if each of its codes is the nearest one for its "
-        "scale, "
-        "and each\nscale fits the weights. The "
+        "file made with an unknown importance matrix or tool has status 4 if each of its codes is the nearest one for "
+        "its scale, and each\nscale fits the weights. The "
         "report on a different file counts tensors with another type\n(another mix), tensors rounded differently (an "
         "importance matrix), and tensors with more than 1.5 times the error of\ntheir type (weights of another model), "
         "and lists the keys that differ, with + and - for keys that only one file has.\nverify finds out which virtual "

@@ -43,7 +43,7 @@ RESCALED(query_scale, rescale_queries);
 RESCALED(key_scale, rescale_keys);
 RESCALED(sliding_key_scale, rescale_sliding_keys);
 
-/* "sliding_" stands before the names of layers with a sliding window: see `rename_tensor`. There "group" is a head,
+/* `rename_tensor` puts "sliding_" before the names of layers with a sliding window. In these layers "group" is a head,
  * "key_dim" and "value_dim" are its sizes. */
 static const struct relation_row tensors[] = {
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},

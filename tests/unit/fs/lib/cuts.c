@@ -44,7 +44,8 @@ static void equal_bytes(struct arena *arena)
     CHECK(ends[96] == file.size);
 }
 
-/* A Q4_K block takes longer than copying its bytes: the half of the cost is far behind the half of the bytes. */
+/* Quantizing a Q4_K block takes longer than copying its bytes, so half of the cost is reached long after half of the
+ * bytes. */
 static void equal_cost(struct arena *arena)
 {
     struct span_list spans = {.arena = arena};

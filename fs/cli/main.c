@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
-#include "fs/cli/pager.h"
+#include "fs/cli/terminal.h"
 #include "fs/tree/build.h"
 #include "fs/tree/pool.h"
 #include "models/references/references.h"

@@ -62,3 +62,31 @@ bool wants_colour(const char *when)
     return isatty(STDOUT_FILENO) && (no_colour == NULL || *no_colour == '\0') && terminal != NULL &&
            strcmp(terminal, "dumb") != 0;
 }
+
+static FILE *pager;
+static unsigned columns; /* 0: no pager */
+
+void pager_begin(void)
+{
+    if (!isatty(STDOUT_FILENO))
+        return;
+    columns = terminal_columns(STDOUT_FILENO);
+    setenv("LESS", "FRX", 0); /* F: end if a screen holds everything; X: leave it there */
+    pager = popen("pager=${PAGER:-less}; command -v ${pager%% *} >/dev/null || pager=cat; exec $pager", "w");
+    if (pager != NULL)
+        dup2(fileno(pager), STDOUT_FILENO);
+}
+
+unsigned pager_columns(void)
+{
+    return columns != 0 ? columns : terminal_columns(STDOUT_FILENO);
+}
+
+void pager_end(void)
+{
+    if (pager == NULL)
+        return;
+    close(STDOUT_FILENO); /* the pager reads to the end of both */
+    pclose(pager);
+    pager = NULL;
+}

@@ -1,4 +1,4 @@
-/* Output for terminals: width, line breaks at words, and names of any bytes. */
+/* Output for terminals: width, line breaks at words, names of any bytes, and a pager for long help, as git has one. */
 #pragma once
 
 #include "formats/json_write.h"
@@ -20,3 +20,13 @@ enum json_letters stdout_letters(void);
 /* Reports whether stdout gets colours. `when` is "always", "never" or "auto"; "auto" or NULL means on a terminal,
  * unless NO_COLOR is set and not empty (https://no-color.org), or TERM is unset or "dumb". */
 bool wants_colour(const char *when);
+
+/* Sends what is written to stdout through $PAGER, or less, which ends at once if a screen holds everything. Has no
+ * effect if stdout is no terminal or there is no such program. */
+void pager_begin(void);
+
+/* Returns the columns of the terminal that stdout is, or that it was before the pager. */
+unsigned pager_columns(void);
+
+/* Waits until the user has left the pager. Call it after stdout was flushed, if pager_begin() was called. */
+void pager_end(void);

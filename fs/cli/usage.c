@@ -1,5 +1,4 @@
 #include "fs/cli/command.h"
-#include "fs/cli/pager.h"
 #include "fs/cli/terminal.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "formats/components.h"
 #include "formats/documents.h"
 #include "formats/once.h"
+#include "quant/finding.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,6 +86,7 @@ struct checkpoint *checkpoint_new(const char *path)
     checkpoint->notes = arena_alloc(arena, sizeof *checkpoint->notes);
     lock_init(&checkpoint->notes->lock);
     checkpoint->made = made_objects_new(arena);
+    checkpoint->findings = findings_new(arena);
     arena_on_free(arena, release_shared, checkpoint);
     arena_on_free(arena, release_own, checkpoint);
     return checkpoint;

@@ -179,10 +179,12 @@ struct source *source_remade_new(const struct source *base, const char *name, st
     remade->parts = memory_alloc(n_parts * sizeof *remade->parts);
     for (size_t i = 0; i < n_parts; i++) {
         remade->lengths[i] = parts[i].length;
+        remade->parts[i] = (struct buffer){0};
         remade->size += parts[i].length;
     }
     lock_init(&remade->making);
     struct source *source = source_new(base, name, remade->size, &ops, remade);
-    keep(remade, parts);
+    if (parts[0].bytes != NULL)
+        keep(remade, parts);
     return source;
 }

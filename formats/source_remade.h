@@ -14,7 +14,7 @@ enum { REMADE_KEPT = 16 << 20 }; /* the largest usual vocabulary, that of Gemma,
 typedef bool remade_function(void *context, struct buffer *parts, size_t n_parts, struct error *error);
 
 /* Makes a source that belongs to a file, as source_new() does: its bytes are those of at least one part, none of them
- * empty, whose memory it takes. `name` lives as long as the source. A read fails if make() does, or makes
- * parts of other lengths. */
+ * empty, whose memory it takes, or whose lengths it knows: parts without bytes are made when they are read. `name`
+ * lives as long as the source. A read fails if make() does, or makes parts of other lengths. */
 struct source *source_remade_new(const struct source *base, const char *name, struct buffer *parts, size_t n_parts,
                                  remade_function *make, void *context);

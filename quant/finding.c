@@ -31,6 +31,11 @@ static struct block *block_of(void *value)
     return (struct block *)(void *)((unsigned char *)value - offsetof(struct block, bytes));
 }
 
+size_t finding_length(const void *value)
+{
+    return ((const struct block *)(const void *)((const unsigned char *)value - offsetof(struct block, bytes)))->length;
+}
+
 static void release_all(void *context)
 {
     struct findings *findings = context;
@@ -56,6 +61,22 @@ void findings_keep(struct findings *findings, const struct finding_keeper *keepe
     lock_take(&findings->lock);
     findings->keeper = keeper;
     lock_drop(&findings->lock);
+}
+
+bool findings_are_kept(const struct findings *findings)
+{
+    return findings->keeper != NULL;
+}
+
+void *findings_load(const struct findings *findings, uint32_t number)
+{
+    return findings->keeper != NULL ? findings->keeper->load(findings->keeper->context, number) : NULL;
+}
+
+void findings_save(const struct findings *findings, uint32_t number, const struct buffer *bytes)
+{
+    if (findings->keeper != NULL)
+        findings->keeper->save(findings->keeper->context, number, bytes->bytes, bytes->length);
 }
 
 void finding_init(struct finding *finding, struct findings *findings)
@@ -145,7 +166,7 @@ static void *make(struct finding *finding, finding_function *find, const void *c
         return value;
     value = find(context, error);
     if (value != NULL && keeper != NULL)
-        keeper->save(keeper->context, finding->number, value, block_of(value)->length);
+        keeper->save(keeper->context, finding->number, value, finding_length(value));
     return value;
 }
 

@@ -26,6 +26,13 @@ struct finding_keeper {
 /* Keeps findings from now on. Call it before the first reader comes, and again with NULL before the keeper ends. */
 void findings_keep(struct findings *findings, const struct finding_keeper *keeper);
 
+/* Load and save what is found in a checkpoint otherwise than by a view, under a number of its own from
+ * FINDINGS_OF_VIEWS on. Loading returns memory of finding_alloc(); NULL: it is not kept. */
+#define FINDINGS_OF_VIEWS (UINT32_C(1) << 31)
+bool findings_are_kept(const struct findings *findings);
+void *findings_load(const struct findings *findings, uint32_t number);
+void findings_save(const struct findings *findings, uint32_t number, const struct buffer *bytes);
+
 /* A finding: a member of a view. Its number is that of its place among all, in the order of finding_init(). */
 struct finding {
     _Atomic(const void *) value;
@@ -39,6 +46,7 @@ void finding_init(struct finding *finding, struct findings *findings);
 /* Returns memory for a finding, with zeros; the one that returns it from finding_function or load() gives it up. All
  * other memory of it is released by finding_discard(). */
 void *finding_alloc(size_t length);
+size_t finding_length(const void *value);
 void finding_discard(void *value);
 
 /* Returns a finding of `length` bytes and then those of `then`, which may be NULL, like finding_alloc(). */

@@ -94,7 +94,7 @@ static void save(void *context, uint32_t number, const void *bytes, size_t lengt
 struct kept_findings *kept_findings_new(const struct checkpoint *checkpoint, const struct content_options *options)
 {
     char identity[SHA256_HEX + 1];
-    if (checkpoint->findings == NULL || options->keep == KEEP_NONE)
+    if (options->keep == KEEP_NONE)
         return NULL;
     struct kept_findings *kept = memory_alloc(sizeof *kept);
     struct arena *arena = arena_new();

@@ -5,6 +5,7 @@
 #include "models/card/general.h"
 #include "models/config/hparams.h"
 #include "models/convert/from_gguf.h"
+#include "models/convert/kept_keys.h"
 #include "models/convert/loadable.h"
 #include "models/convert/long_keys.h"
 #include "models/convert/unknown_family.h"
@@ -162,8 +163,15 @@ static bool add_vocab(struct model_builder *builder, struct error *error)
     struct vocab_input input = {model->checkpoint, model->hparams,        family_architecture(builder->family),
                                 builder->hf->name, embedding_rows(model), model->hparams,
                                 &model->references};
-    return builder->family->drafts ? add_target_vocab(builder, &input, error)
-                                   : add_by_kinds(builder, builder->family, &input, error);
+    if (builder->family->drafts)
+        return add_target_vocab(builder, &input, error);
+    if (kept_keys_load(builder->model))
+        return true;
+    size_t n_notes = checkpoint_notes(model->checkpoint);
+    if (!add_by_kinds(builder, builder->family, &input, error))
+        return false;
+    kept_keys_save(model, n_notes);
+    return true;
 }
 
 static bool make_by_family(struct gguf_model *model, const struct family_name *hf, struct error *error)
@@ -297,9 +305,20 @@ bool gguf_has_projector(const struct checkpoint *checkpoint)
 typedef bool fill_function(struct gguf_model *model, struct error *error);
 
 static struct gguf_model *make_filled(const struct checkpoint *checkpoint, const struct references *references,
-                                      fill_function *fill, struct error *error)
+                                      fill_function *fill, bool is_remade, struct error *error);
+
+static struct gguf_model *make_again(const struct gguf_model *model, struct error *error)
+{
+    return make_filled(model->checkpoint, &model->references, model->fill, true, error);
+}
+
+static struct gguf_model *make_filled(const struct checkpoint *checkpoint, const struct references *references,
+                                      fill_function *fill, bool is_remade, struct error *error)
 {
     struct gguf_model *model = gguf_model_empty(checkpoint, references);
+    model->fill = fill;
+    model->make_again = make_again;
+    model->is_remade = is_remade;
     documents_hold(checkpoint);
     bool filled = fill(model, error);
     documents_release(checkpoint);
@@ -311,17 +330,12 @@ static struct gguf_model *make_filled(const struct checkpoint *checkpoint, const
     return NULL;
 }
 
-static struct gguf_model *make_again(const struct gguf_model *model, void *fill, struct error *error)
-{
-    return make_filled(model->checkpoint, &model->references, *(fill_function **)fill, error);
-}
-
 static struct gguf_model *make(const struct checkpoint *checkpoint, const struct references *references,
                                fill_function *fill, struct error *error)
 {
-    struct gguf_model *model = make_filled(checkpoint, references, fill, error);
+    struct gguf_model *model = make_filled(checkpoint, references, fill, false, error);
     if (model != NULL)
-        long_keys_move(model, make_again, arena_copy(model->arena, &fill, sizeof fill));
+        long_keys_move(model);
     return model;
 }
 

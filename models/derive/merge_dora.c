@@ -57,8 +57,6 @@ bool merge_norms(const struct merging *merging, const struct adapter_pair *pair,
         norms->shape[0] != tensor->shape[is_of_rows ? 0 : 1])
         return error_set(merging->error, "tensor '%.200s' is no list of a norm for each %s of '%.200s'", norms->name,
                          is_of_rows ? "row" : "column", pair->name);
-    if (merged->findings == NULL)
-        merged->findings = findings_new(merged->arena);
     if (merging->gguf != NULL && gguf_merging_is_changed(merging->gguf))
         return error_set(merging->error, "tensor '%.200s': DoRA cannot be merged into a GGUF after another adapter",
                          pair->name);

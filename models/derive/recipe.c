@@ -3,7 +3,6 @@
 #include "models/derive/derivation.h"
 #include "models/derive/recipe_plan.h"
 #include "models/derive/recipe_vocabulary.h"
-#include "quant/finding.h"
 
 #include <stdlib.h>
 
@@ -67,7 +66,6 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
     struct checkpoint *merged = *ret_derived = checkpoint_derive(from);
     struct recipe_merge merge = {.from = from, .merged = merged, .options = options, .error = error};
     merged->kind = CHECKPOINT_WEIGHTS;
-    merged->findings = findings_new(merged->arena);
     return make(&merge) || error_prefix(error, "%s", from->path);
 }
 

@@ -18,7 +18,12 @@ struct gguf_model {
     const struct checkpoint *checkpoint;
     struct references references; /* the builds that the model follows */
     const struct family *family;  /* NULL: a plain container (models/convert/unknown_family.h) */
-    struct hparams *hparams;      /* NULL: the checkpoint has no config.json */
+
+    /* What filled it in, and what makes another one with its long keys (models/convert/long_keys.h) as they were read,
+     * which the caller frees. */
+    bool (*fill)(struct gguf_model *model, struct error *error);
+    struct gguf_model *(*make_again)(const struct gguf_model *model, struct error *error);
+    struct hparams *hparams; /* NULL: the checkpoint has no config.json */
 
     /* The keys of the converter's output, in its order. Each output sets the value of general.file_type. */
     struct gguf_kvs kvs;
@@ -39,6 +44,7 @@ struct gguf_model {
 
     bool is_repacked;  /* packed weights become blocks wherever these decode to the same values */
     bool lacks_vocab;  /* made without the keys of the tokenizer */
+    bool is_remade;    /* by make_again() */
     bool is_gguf;      /* the source is a GGUF */
     bool is_quantized; /* some tensors have block types already */
 };

@@ -24,12 +24,19 @@ sum_of() {
     "$WFS" cat "$@" "$SOURCE" tensors/large/q2_k | sha256sum
 }
 
-# Changes the kept bytes, and their CRCs, to others that only the store can give.
+# forge [ABOVE]: changes the kept bytes, and their CRCs, to others that only the store can give, of the object of more
+# bytes than ABOVE.
 forge() {
-    "$PYTHON" - "$XDG_CACHE_HOME"/wfs/objects/*/computed-*/000000 <<'END'
+    "$PYTHON" - "${1:-0}" "$XDG_CACHE_HOME"/wfs/objects/*/computed-*/000000 <<'END'
 import struct, sys, zlib
 
-with open(sys.argv[1], "r+b") as segment:
+def size_of(path):
+    with open(path, "rb") as segment:
+        bytes = segment.read()
+    return struct.unpack_from("<Q", bytes, len(bytes) - 4096 + 24)[0]
+
+(path,) = (path for path in sys.argv[2:] if size_of(path) > int(sys.argv[1]))
+with open(path, "r+b") as segment:
     bytes = bytearray(segment.read())
     size = struct.unpack_from("<Q", bytes, len(bytes) - 4096 + 24)[0]
     for granule in range((size + (256 << 10) - 1) // (256 << 10)):
@@ -225,6 +232,37 @@ END
     cp "$models/half/model.safetensors" "$models/tuned/" # which has other values
     touch -d 2020-01-01 "$models/tuned/model.safetensors"
     [ "$(merged -o "$KEEP")" = "$(merged)" ]
+}
+
+# header_of OPTIONS: the SHA-256 of the bytes of model.gguf that no weight is in.
+header_of() {
+    "$WFS" cat --range 0:150000 "$@" "$MODEL" model.gguf | sha256sum
+}
+
+@test "a tokenizer that one command has read another need not" {
+    local wanted list
+    MODEL=$BATS_TEST_TMPDIR/padded
+    make_input padded "$MODEL"
+    touch -d 2020-01-01 "$MODEL"/*
+    wanted=$(header_of)
+    list=$("$WFS" ls -l "$MODEL")
+    [ "$(header_of -o "$KEEP")" = "$wanted" ]
+    [ "$("$WFS" cache ls | grep -c "  $MODEL/findings\$")" -eq 1 ]
+    [ "$(header_of -o "$KEEP")" = "$wanted" ]
+    [ "$("$WFS" info --json -o "$KEEP" "$MODEL" | jq .notes)" = "$("$WFS" info --json "$MODEL" | jq .notes)" ]
+    [ "$(header_of -o "$KEEP,name=Other")" = "$(header_of -o name=Other)" ]
+    "$WFS" cache rm "$MODEL"
+    header_of -o "$KEEP" >/dev/null
+    forge 100000 # the tokens
+    [ "$("$WFS" cat --range 100000:4 -o "$KEEP" "$MODEL" model.gguf)" = xxxx ]
+    [ "$("$WFS" ls -l -o "$KEEP" "$MODEL")" = "$list" ]
+    printf '\n' >>"$MODEL/tokenizer_config.json"
+    touch -d 2020-01-01 "$MODEL/tokenizer_config.json"
+    [ "$(header_of -o "$KEEP")" = "$wanted" ]
+    "$WFS" cache rm "$MODEL"
+    header_of -o "$KEEP" >/dev/null
+    rm "$(grep -lr . --include=000000 "$XDG_CACHE_HOME/wfs/objects" | xargs ls -S | head -1)"
+    [ "$(header_of -o "$KEEP")" = "$wanted" ] # read again
 }
 
 @test "a cache that cannot be written, or may hold nothing, keeps nothing" {

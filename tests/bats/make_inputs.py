@@ -13,6 +13,7 @@
     endless DIRECTORY   a Llama whose tokenizer would split a text for ever, and another one that would write one for ever
     nvfp4 DIRECTORY     a Llama whose projections are in NVFP4, as ModelOpt packs them
     wordy DIRECTORY     a Llama with half a million words in its tokenizer.json that nobody asks for
+    padded DIRECTORY    a Llama with 8000 tokens, most of them padding
     seeing DIRECTORY    a Qwen2-VL, with a tower of one block
     differing DIRECTORY a.safetensors, b.safetensors, and what numpy says of the tensors that differ
     gguf FILE           a GGUF of a few types, and beside it FILE.f32 with what numpy makes of its Q8_0 tensor
@@ -358,6 +359,17 @@ def wordy(directory):
     tokenizer = json.loads((path / "tokenizer.json").read_text())
     tokenizer["words"] = [f"word{number}" for number in range(500000)]
     (path / "tokenizer.json").write_text(json.dumps(tokenizer))
+
+
+def padded(directory):
+    path = pathlib.Path(directory)
+    make.make_sample(path)
+    config = json.loads((path / "config.json").read_text()) | {"vocab_size": 8000}
+    (path / "config.json").write_text(json.dumps(config))
+    rows = make.bf16(normal(8000, config["hidden_size"]))
+    embedding = ("BF16", [8000, config["hidden_size"]], rows)
+    weights = make.sample_weights() | {"model.embed_tokens.weight": embedding, "lm_head.weight": embedding}
+    (path / "model.safetensors").write_bytes(make.safetensors(weights, {"format": "pt"}))
 
 
 def pipeline(directory):

@@ -24,12 +24,18 @@ static const uint64_t LAST = UINT64_C(1) << 60, /* in its container */
     WHOLE = UINT64_C(1) << 62,                  /* a number like 2048.0, in what Python wrote */
     ROOT = UINT64_C(1) << 63;
 
-/* A hash table of an object's members. */
+/* A hash table of an object's members. A slot has half of the hash, which spares most comparisons of keys, and with
+ * them a wait for memory. */
+struct slot {
+    uint32_t place; /* the distance from the object to the value of a member, in values; 0: empty */
+    uint32_t half;
+};
+
 struct index {
     size_t size; /* of the object, in bytes: where the next value is */
     const struct json_document *document;
-    size_t n_slots;   /* a power of two, at least twice the members */
-    uint32_t slots[]; /* distances from the object to values of members, in values; 0: empty */
+    size_t n_slots; /* a power of two, at least twice the members */
+    struct slot slots[];
 };
 
 struct json_document {
@@ -187,14 +193,52 @@ static bool refuse_duplicate(const struct parser *parser, const struct json *mem
     return blame(parser, member);
 }
 
-/* Returns the slot of a key, or the empty slot where it belongs. */
-static size_t find_slot(const struct json *object, const struct index *index, const char *key, size_t length)
+static uint32_t half_of(uint64_t hash)
 {
-    for (size_t at = text_hash(key, length);; at++) {
+    return (uint32_t)(hash >> 32);
+}
+
+/* Returns the slot of a key with that hash, or the empty slot where it belongs. */
+static size_t find_slot(const struct json *object, const struct index *index, const char *key, size_t length,
+                        uint64_t hash)
+{
+    for (size_t at = (size_t)hash;; at++) {
         at &= index->n_slots - 1;
-        if (index->slots[at] == 0 || has_key(object + index->slots[at], key, length))
+        struct slot slot = index->slots[at];
+        if (slot.place == 0 || (slot.half == half_of(hash) && has_key(object + slot.place, key, length)))
             return at;
     }
+}
+
+/* Adds a member to the index. */
+static bool add_to_index(const struct parser *parser, const struct json *object, struct index *index,
+                         const struct json *member, uint64_t hash)
+{
+    size_t at = find_slot(object, index, text_of(key_of(member)), length_of(key_of(member)), hash);
+    if (index->slots[at].place != 0)
+        return refuse_duplicate(parser, member);
+    index->slots[at] = (struct slot){(uint32_t)(member - object), half_of(hash)};
+    return true;
+}
+
+/* Adds all members to the index: some at a time, so that the memory of their slots arrives meanwhile. */
+static bool fill_index(const struct parser *parser, const struct json *object, struct index *index)
+{
+    enum { AT_ONCE = 16 };
+    const struct json *members[AT_ONCE], *member = first_value(object);
+    uint64_t hashes[AT_ONCE];
+    while (member != NULL) {
+        size_t n = 0;
+        for (; member != NULL && n < AT_ONCE; member = next_value(member), n++) {
+            members[n] = member;
+            hashes[n] = text_hash(text_of(key_of(member)), length_of(key_of(member)));
+            __builtin_prefetch(&index->slots[hashes[n] & (index->n_slots - 1)], 1);
+        }
+        for (size_t i = 0; i < n; i++)
+            if (!add_to_index(parser, object, index, members[i], hashes[i]))
+                return false;
+    }
+    return true;
 }
 
 static bool make_index(const struct parser *parser, struct json *object)
@@ -205,12 +249,8 @@ static bool make_index(const struct parser *parser, struct json *object)
     struct index *index = arena_alloc(parser->document->arena, sizeof *index + n_slots * sizeof *index->slots);
     index->n_slots = n_slots;
     index->size = object->of.uni.ofs;
-    for (const struct json *member = first_value(object); member != NULL; member = next_value(member)) {
-        size_t slot = find_slot(object, index, text_of(key_of(member)), length_of(key_of(member)));
-        if (index->slots[slot] != 0)
-            return refuse_duplicate(parser, member);
-        index->slots[slot] = (uint32_t)(member - object);
-    }
+    if (!fill_index(parser, object, index))
+        return false;
     object->of.uni.ptr = index;
     object->of.tag |= INDEXED;
     return true;
@@ -553,8 +593,8 @@ const struct json *json_get_n(const struct json *object, const char *key, size_t
         return NULL;
     if (has_mark(object, INDEXED)) {
         const struct index *index = index_of(object);
-        uint32_t slot = index->slots[find_slot(object, index, key, key_length)];
-        return slot != 0 ? object + slot : NULL;
+        size_t at = find_slot(object, index, key, key_length, text_hash(key, key_length));
+        return index->slots[at].place != 0 ? object + index->slots[at].place : NULL;
     }
     const struct json *member = first_value(object);
     while (member != NULL && !has_key(member, key, key_length))

@@ -226,8 +226,11 @@ static bool look_at(const char *text, struct stat *status, struct error *error)
     bool is_there = opener_stat_at(AT_FDCWD, text, status, 0);
     if (!is_there && errno == ENOENT && strstr(text, "://") != NULL)
         return error_set(error, "%s: not a kind of URL that wfs reads; it reads https:// and hf://", text);
-    if (!is_there)
-        return error_set_errno(error, errno, "%s", text);
+    if (!is_there) {
+        int reason = errno;
+        error_set_errno(error, reason, "%s", text);
+        return error_set_code(error, reason);
+    }
     return S_ISDIR(status->st_mode) || S_ISREG(status->st_mode) ||
            error_set(error, "%s: neither a file nor a directory", text);
 }
@@ -249,6 +252,8 @@ static struct location *local_open(const char *text, enum location_links links, 
         error_set(error, "%s: outside of the model's directory; -o follow-links opens it", text);
     else if (found < 0)
         error_set_errno(error, reason, "%s", text);
+    if (found < 0 && reason == EACCES)
+        error_set_code(error, reason);
     if (found < 0)
         return NULL;
     char *named = file != NULL ? memory_strdup(file) : NULL;

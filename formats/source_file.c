@@ -148,10 +148,13 @@ struct source *source_file_open(int found, const char *name, struct error *error
     if (fd < 0 && errno == EMFILE && raise_descriptor_limit())
         fd = opener_reopen(found);
     if (fd < 0 || fstat(fd, &status) != 0) {
-        if (errno == ENOENT) /* not the file, which has been found */
+        int reason = errno;
+        if (reason == ENOENT) /* not the file, which has been found */
             error_set(error, "%s: cannot be opened; is /proc mounted?", name);
         else
-            error_set_errno(error, errno, "%s", name);
+            error_set_errno(error, reason, "%s", name);
+        if (reason == EACCES)
+            error_set_code(error, reason);
         if (fd >= 0)
             close(fd);
         return NULL;

@@ -166,10 +166,12 @@ static const char *find_repository(struct arena *arena, const char *id, size_t l
         return find_snapshot(arena, folder, revision, links, error);
     if (revision == NULL && is_file_name(formats, id)) {
         error_set_errno(error, ENOENT, "%s", id);
+        error_set_code(error, ENOENT);
         return NULL;
     }
     error_set(error, "%.*s: no such file or directory, and no %s in the hub cache; 'hf download %.*s' fetches it",
               (int)length, id, folder, (int)length, id);
+    error_set_code(error, ENOENT);
     return NULL;
 }
 

@@ -28,8 +28,9 @@ struct copy {
     struct read_ahead *ahead;
     int fd;
     copy_progress *progress;
+    copy_watch *watch;
     take_bytes *take;    /* called instead of writing to fd; NULL: write */
-    void *context;       /* for `progress` or `take` */
+    void *context;       /* for `progress`, `watch` or `take` */
     uint64_t start, end; /* the range of the file */
     size_t n_chunks, n_slots;
     struct chunk **slots; /* chunk i is in slot i modulo n_slots */
@@ -84,6 +85,18 @@ static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t ind
     return error_set_errno(error, reason, "writing at offset %llu", (unsigned long long)offset);
 }
 
+/* Tells those who watch the copy of a chunk. Returns false if they stop it. */
+static bool tell(const struct copy *copy, size_t length, size_t n_written, struct error *error)
+{
+    uint64_t n_bytes = (uint64_t)n_written * CHUNK_BYTES, whole = copy->end - copy->start;
+    if (copy->progress != NULL)
+        copy->progress(copy->context, length);
+    if (copy->watch == NULL || copy->watch(copy->context, n_bytes < whole ? n_bytes : whole))
+        return true;
+    error_set(error, "the copy was stopped");
+    return error_set_code(error, ECANCELED);
+}
+
 /* Writes the chunks that are ready, unless another thread is writing: two writers would wait for each other at the
  * file's lock, and taking turns after each chunk would lose the core's cache. */
 static void write_ready(struct copy *copy)
@@ -96,14 +109,13 @@ static void write_ready(struct copy *copy)
             break;
         copy->writing = true;
         lock_drop(&copy->lock);
-        bool written = write_chunk(copy, chunk, copy->n_written, &error);
+        bool written =
+            write_chunk(copy, chunk, copy->n_written, &error) && tell(copy, chunk->length, copy->n_written + 1, &error);
         if (!written)
             fail(copy, &error);
         lock_take(&copy->lock);
         copy->writing = chunk->ready = false;
         copy->n_written++;
-        if (written && copy->progress != NULL)
-            copy->progress(copy->context, chunk->length);
         event_wake_all(&copy->room_came);
     }
     lock_drop(&copy->lock);
@@ -212,6 +224,12 @@ bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *
 {
     return run_copy(&(struct copy){
         .file = file, .fd = fd, .progress = progress, .context = context, .end = file->size, .error = error});
+}
+
+bool copy_watched(const struct vfile *file, int fd, copy_watch *watch, void *context, struct error *error)
+{
+    return run_copy(
+        &(struct copy){.file = file, .fd = fd, .watch = watch, .context = context, .end = file->size, .error = error});
 }
 
 bool copy_range(const struct vfile *file, uint64_t offset, uint64_t length, int fd, struct error *error)

@@ -3,12 +3,17 @@
 
 #include "fs/tree/vfile.h"
 
-/* Called after each piece with its size: from any thread, one at a time. */
+/* Called after each piece with its size: from any thread, one at a time, while others wait. */
 typedef void copy_progress(void *context, uint64_t n_bytes);
 
 /* Writes the file to `fd` from its current offset on, in order: one thread writes while the others compute the next
  * pieces. On failure, a part may have been written. `progress` may be NULL. */
 bool copy_file(const struct vfile *file, int fd, copy_progress *progress, void *context, struct error *error);
+
+/* Like copy_file(); `watch` is called after each piece, like copy_progress, with the bytes that are written so far. If
+ * it returns false, the copy fails with the code ECANCELED. */
+typedef bool copy_watch(void *context, uint64_t n_written);
+bool copy_watched(const struct vfile *file, int fd, copy_watch *watch, void *context, struct error *error);
 
 /* Like copy_file(), for the range [offset, offset + length), which is inside the file. */
 bool copy_range(const struct vfile *file, uint64_t offset, uint64_t length, int fd, struct error *error);

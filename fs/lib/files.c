@@ -264,6 +264,8 @@ bool wfs_file_parts(wfs_file *file, size_t n_parts, uint64_t *ret_ends, struct w
 struct copy_call {
     wfs_file *file;
     const char *path;
+    wfs_watch *watch;
+    void *user;
 };
 
 static bool copy_to_path(void *context, struct error *error)
@@ -275,7 +277,7 @@ static bool copy_to_path(void *context, struct error *error)
         return error_prefix(error, "%s", call->file->path);
     if (!output_open(&output, call->path, file->size, error))
         return false;
-    if (copy_file(file, output.fd, NULL, NULL, error))
+    if (copy_watched(file, output.fd, call->watch, call->user, error))
         return output_finish(&output, error);
     output_discard(&output);
     return error_prefix(error, "%s", call->file->path);
@@ -283,7 +285,12 @@ static bool copy_to_path(void *context, struct error *error)
 
 bool wfs_file_copy(wfs_file *file, const char *path, struct wfs_error *ret_error)
 {
-    struct copy_call call = {file, path};
+    return wfs_file_copy_watched(file, path, NULL, NULL, ret_error);
+}
+
+bool wfs_file_copy_watched(wfs_file *file, const char *path, wfs_watch *watch, void *user, struct wfs_error *ret_error)
+{
+    struct copy_call call = {file, path, watch, user};
     return lib_call(file->model->context, copy_to_path, &call, ret_error);
 }
 

@@ -28,8 +28,9 @@
 extern "C" {
 #endif
 
-/* Why a call failed. Codes are of errno.h: EINVAL for a wrong argument or option, ENOENT for a path or tensor that does
- * not exist, EISDIR and ENOTDIR, ENOMEM, ESTALE for a source that has changed, EIO for everything else. */
+/* Why a call failed. Codes are of errno.h: EINVAL for a wrong argument or option, ENOENT for a source, path or tensor
+ * that does not exist, EISDIR and ENOTDIR, EACCES for a source that may not be read, ENOMEM, ESTALE for a source that
+ * has changed, ECANCELED for a call that was stopped, EIO for everything else. */
 struct wfs_error {
     int code;
     char message[1020]; /* one line for a person, without a newline: "FILE: what is wrong: the facts; what to do" */
@@ -135,6 +136,16 @@ WFS_API bool wfs_file_parts(wfs_file *file, size_t n_parts, uint64_t *ret_ends, 
  * written; what is no regular file, such as a pipe or a device, is written in place. Opening a FIFO waits for its
  * reader. Several threads may copy to one path. */
 WFS_API bool wfs_file_copy(wfs_file *file, const char *path, struct wfs_error *ret_error);
+
+/* Takes the number of bytes that a copy has written; returns false to stop it. It is called from any thread, one at a
+ * time, while others wait, and must not leave by longjmp() or an exception. */
+typedef bool wfs_watch(void *user, uint64_t n_written);
+
+/* Like wfs_file_copy(), and calls `watch` after each piece of the file; it may be NULL. A copy that is stopped fails
+ * with ECANCELED, and leaves nothing but what was written in place. */
+WFS_API bool wfs_file_copy_watched(wfs_file *file, const char *path, wfs_watch *watch, void *user,
+                                   struct wfs_error *ret_error);
+
 WFS_API void wfs_file_close(wfs_file *file); /* NULL is allowed */
 
 /* A tensor, under the name that tensors/ shows. */

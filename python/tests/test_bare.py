@@ -1,10 +1,18 @@
 """What works without numpy: files, bytes, names, errors, the program."""
+import copy
+import errno
 import gc
 import importlib.metadata
+import json
+import multiprocessing
 import os
+import pickle
+import signal
+import struct
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -245,3 +253,94 @@ def test_the_program(source):
     assert run(wfs.program(), "--version").startswith(version)
     assert run(sys.executable, "-m", "wfs", "ls", str(source)) == run(wfs.program(), "ls", str(source))
     assert run(os.path.join(os.path.dirname(sys.executable), "wfs"), "--version").startswith(version)
+
+
+def test_errors_are_pythons_own_with_errno_and_filename(source, tmp_path):
+    for path, kind, code in ((tmp_path / "absent", FileNotFoundError, errno.ENOENT), (source / "below", NotADirectoryError, errno.ENOTDIR)):
+        with pytest.raises(kind) as told:
+            wfs.open(path)
+        assert (told.value.errno, told.value.filename) == (code, str(path))
+    with pytest.raises(FileNotFoundError) as told:
+        wfs.open(source).read("absent")
+    assert told.value.filename == "absent" and str(told.value).count("absent") == 1
+    with pytest.raises(KeyError, match="did you mean 'metadata.json'"):
+        wfs.open(source).files["metadata.jsn"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all files")
+def test_an_unreadable_source_is_a_permission_error(source):
+    source.chmod(0)
+    with pytest.raises(PermissionError):
+        wfs.open(source)
+
+
+def test_pickled_objects_open_the_source_again(source):
+    model = wfs.open(source, dtype="f16")
+    again = pickle.loads(pickle.dumps([model, model.tensors["matrix"][2:4, ::2], model.files, model.tensors]))
+    assert again[1].tobytes() == model.tensors["matrix"][2:4, ::2].tobytes() and again[1].shape == (2, 32)
+    assert again[0].read("model.gguf") == model.read("model.gguf") and list(again[2]) == list(model.files)
+    assert copy.deepcopy(model).tensors["half"].tobytes() == TENSORS["half"][2]
+    text = pickle.dumps(model.tensors["matrix"])
+    write_safetensors(source, TENSORS | {"matrix": ("F32", [64, 6], TENSORS["matrix"][2])})
+    with pytest.raises(ValueError, match="another type or shape"):
+        pickle.loads(text)
+
+
+def test_spawned_workers_read(source):
+    model = wfs.open(source)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(wfs.Tensor.tobytes, [model.tensors["half"]]) == [TENSORS["half"][2]]
+
+
+def test_tables(source):
+    model = wfs.open(source)
+    assert "matrix  F32   [6, 64]" in repr(model.tensors) and f"<wfs.Tensors: {len(TENSORS)}>" in repr(model.tensors)
+    assert "<td>a/b é</td><td>U8</td><td>[3]</td>" in model._repr_html_() and "<th>bytes</th>" in model.files._repr_html_()
+    many = {f"<{i}>": ("U8", [1], b"x") for i in range(25)}
+    write_safetensors(source, many)
+    assert "... 5 more" in repr(wfs.open(source).tensors) and "&lt;3&gt;" in wfs.open(source).tensors._repr_html_()
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A model whose tensor takes a minute to quantize, in a file with a hole."""
+    path, n_bytes = tmp_path / "large.safetensors", 4 << 30
+    head = json.dumps({"large": {"dtype": "F32", "shape": [1 << 20, 1 << 10], "data_offsets": [0, n_bytes]}}).encode()
+    path.write_bytes(struct.pack("<Q", len(head)) + head)
+    os.truncate(path, 8 + len(head) + n_bytes)
+    return wfs.open(path)
+
+
+def test_copies_tell_their_progress(source, tmp_path):
+    model, told = wfs.open(source), []
+    model.copy("model.safetensors", tmp_path / "copy", progress=lambda *one: told.append(one))
+    assert told[-1] == (source.stat().st_size, source.stat().st_size)
+    told.clear()
+    with open(tmp_path / "copy", "wb") as file:
+        model.raw("model.safetensors").write_to(file.fileno(), 5, 9, progress=lambda *one: told.append(one))
+    assert told == [(9, 9)] and (tmp_path / "copy").read_bytes() == source.read_bytes()[5:14]
+
+
+LONG_CALLS = {
+    "copy": lambda model, path: model.copy("tensors/large/iq4_nl", path),
+    "write_to": lambda model, path: model.raw("tensors/large/iq4_nl").write_to(os.open(os.devnull, os.O_WRONLY)),
+    "read": lambda model, path: model.read("tensors/large/iq4_nl"),
+    "tobytes": lambda model, path: model.tensors["large"].tobytes("iq4_nl"),
+}
+
+
+@pytest.mark.parametrize("name", LONG_CALLS)
+def test_an_interrupt_stops_a_long_call(large, tmp_path, name):
+    (tmp_path / "out").mkdir()
+    begun = time.monotonic()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        LONG_CALLS[name](large, tmp_path / "out" / "copy")
+    assert time.monotonic() - begun < 3 and os.listdir(tmp_path / "out") == []
+
+
+def test_an_exception_of_progress_stops_a_copy(large, tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ZeroDivisionError):
+        large.copy("tensors/large/iq4_nl", tmp_path / "out" / "copy", progress=lambda done, size: 1 / 0)
+    assert os.listdir(tmp_path / "out") == []

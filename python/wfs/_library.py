@@ -16,7 +16,11 @@ _log = logging.getLogger("wfs")
 
 
 class WfsError(OSError):
-    """What wfs cannot do, and why. `errno` tells the kinds apart; subclasses are also Python's own exceptions."""
+    """What wfs cannot do, and why: `strerror`, which names the file itself. `errno` tells the kinds apart; subclasses are
+    also Python's own exceptions."""
+
+    def __str__(self) -> str:
+        return f"[Errno {self.errno}] {self.strerror}"
 
 
 class _NotFound(WfsError, FileNotFoundError):
@@ -31,21 +35,27 @@ class _NotDirectory(WfsError, NotADirectoryError):
     pass
 
 
+class _NotPermitted(WfsError, PermissionError):
+    pass
+
+
 class _Invalid(WfsError, ValueError):
     pass
 
 
-_KINDS = {errno.ENOENT: _NotFound, errno.EISDIR: _Directory, errno.ENOTDIR: _NotDirectory, errno.EINVAL: _Invalid}
+_KINDS = {errno.ENOENT: _NotFound, errno.EISDIR: _Directory, errno.ENOTDIR: _NotDirectory, errno.EINVAL: _Invalid,
+          errno.EACCES: _NotPermitted, errno.EPERM: _NotPermitted}
 
 
 class Error(ctypes.Structure):
     _fields_ = [("code", c_int), ("message", c_char * 1020)]
 
-    def exception(self) -> Exception:
+    def exception(self, path: Optional[str]) -> Exception:
         message = self.message.decode(errors="replace")
         if self.code == errno.ENOMEM:
             return MemoryError(message)
-        return _KINDS.get(self.code, WfsError)(self.code, message)
+        kind = _KINDS.get(self.code, WfsError)
+        return kind(self.code, message, path) if path is not None else kind(self.code, message)
 
 
 class Entry(ctypes.Structure):
@@ -64,6 +74,7 @@ class Slice(ctypes.Structure):
 
 
 _LOG = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+WATCH = ctypes.CFUNCTYPE(c_bool, c_void_p, c_uint64)
 _ERROR = POINTER(Error)
 
 # Function: result, arguments.
@@ -88,6 +99,7 @@ _FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "file_write_range": (c_bool, [c_void_p, c_uint64, c_uint64, c_int, _ERROR]),
     "file_parts": (c_bool, [c_void_p, c_size_t, POINTER(c_uint64), _ERROR]),
     "file_copy": (c_bool, [c_void_p, c_char_p, _ERROR]),
+    "file_copy_watched": (c_bool, [c_void_p, c_char_p, WATCH, c_void_p, _ERROR]),
     "file_close": (None, [c_void_p]),
     "tensor_count": (c_size_t, [c_void_p]),
     "tensor_at": (c_bool, [c_void_p, c_size_t, POINTER(Tensor), _ERROR]),
@@ -112,12 +124,12 @@ def _load() -> ctypes.CDLL:
 lib = _load()
 
 
-def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a function that can fail, with an error as the last argument; raises its failure."""
+def call(function: Callable[..., Any], *arguments: Any, path: Any = None) -> Any:
+    """Calls a function that can fail, with an error as the last argument; raises its failure, which is about `path`."""
     error = Error()
     result = function(*arguments, byref(error))
     if result is None or result is False or result == -1:
-        raise error.exception()
+        raise error.exception(os.fspath(path) if path is not None else None)
     return result
 
 
@@ -140,11 +152,15 @@ class Context:
     """The threads of reads, and where messages go."""
 
     def __init__(self, threads: int = 0, log: Optional[Callable[[str], None]] = None) -> None:
+        self._arguments = threads, log
         take = log or _log.warning
         self._callback = _LOG(lambda user, line: take(line.decode(errors="replace")))
         self.pointer = lib.wfs_context_new(threads, self._callback, None)
         if self.pointer is None:
             raise MemoryError("out of memory")
+
+    def __reduce__(self) -> Any:
+        return (shared_context, ()) if self is _shared else (Context, self._arguments)
 
     def __del__(self) -> None:
         if getattr(self, "pointer", None) is not None:
@@ -174,13 +190,17 @@ os.register_at_fork(after_in_child=_forget_context)
 
 
 class Handle:
-    """An open model. It closes when the last object that uses it is gone."""
+    """An open model. It closes when the last object that uses it is gone. Another process, or a copy, opens it again."""
 
     def __init__(self, source: Any, words: Sequence[str], context: Context) -> None:
+        self._arguments = source, words, context
         options = (c_char_p * (len(words) + 1))(*[_without_nul(os.fsencode(word)) for word in words], None)
         self._context = context
-        self.pointer = call(lib.wfs_open, context.pointer, encode_path(source), options)
+        self.pointer = call(lib.wfs_open, context.pointer, encode_path(source), options, path=source)
         weakref.finalize(self, _close_model, self.pointer, context)
+
+    def __reduce__(self) -> Any:
+        return Handle, self._arguments
 
 
 def _close_model(pointer: int, context: Context) -> None:

@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping
 from ctypes import byref
 from typing import Any, Callable, NamedTuple, Optional, Union
 
+from . import _tables
 from ._library import Context, Entry, Handle, WfsError, call, encode_path, lib, shared_context
-from ._tensors import Tensors
+from ._long import Progress, pieces, watched
+from ._tensors import Tensors, nearest_name
 
 _BUFFER = 1 << 20
+_FIRST_PIECE = 1 << 20
 _MOST_PARTS = 100_000
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -38,7 +41,7 @@ class RawFile(io.RawIOBase):
         super().__init__()
         self._file: Optional[int] = None
         self._handle = handle
-        self._file = call(lib.wfs_file_open, handle.pointer, encode_path(path))
+        self._file = call(lib.wfs_file_open, handle.pointer, encode_path(path), path=path)
         self.name = os.fspath(path)
         self.size: int = lib.wfs_file_size(self._file)
         self._position = 0
@@ -75,35 +78,38 @@ class RawFile(io.RawIOBase):
         return position
 
     def readinto(self, buffer: Any) -> int:
-        file, view = self._open_file(), memoryview(buffer).cast("B")
-        if len(view) == 0:
-            return 0
-        out = (ctypes.c_char * len(view)).from_buffer(view)
-        n_read: int = call(lib.wfs_file_read, file, self._position, ctypes.addressof(out), len(view))
+        self._open_file()
+        view = memoryview(buffer).cast("B")
+        n_read = self._fill(view, self._position)
         self._position += n_read
         return n_read
+
+    def _fill(self, view: memoryview, offset: int) -> int:
+        """Reads bytes from `offset` on into writable memory; returns their number, fewer only at the end."""
+        end = min(offset + len(view), self.size)
+        if offset >= end:
+            return 0
+        address = ctypes.addressof((ctypes.c_char * len(view)).from_buffer(view)) - offset
+        for begin, stop in pieces(offset, end, _FIRST_PIECE):
+            call(lib.wfs_file_read, self._open_file(), begin, address + begin, stop - begin, path=self.name)
+        return end - offset
 
     def pread(self, length: int, offset: int) -> bytes:
         """Up to `length` bytes from `offset` on, fewer only at the end; the position stays."""
         if offset < 0 or length < 0:
             raise ValueError("a negative offset or length")
         out = bytearray(min(length, max(self.size - offset, 0)))
-        if out:
-            address = ctypes.addressof((ctypes.c_char * len(out)).from_buffer(out))
-            call(lib.wfs_file_read, self._open_file(), offset, address, len(out))
+        self._open_file()
+        self._fill(memoryview(out), offset)
         return bytes(out)
 
     def pread_into(self, buffer: Any, offset: int) -> int:
         """Fills a writable buffer with the bytes from `offset` on; returns their number, fewer only at the end. The
         position stays."""
-        file, view = self._open_file(), memoryview(buffer).cast("B")
+        self._open_file()
         if offset < 0:
             raise ValueError("a negative offset")
-        if len(view) == 0:
-            return 0
-        address = ctypes.addressof((ctypes.c_char * len(view)).from_buffer(view))
-        n_read: int = call(lib.wfs_file_read, file, offset, address, len(view))
-        return n_read
+        return self._fill(memoryview(buffer).cast("B"), offset)
 
     def parts(self, n: int) -> list[tuple[int, int]]:
         """Divides the file into parts that take about equal time: see ``Model.parts()``."""
@@ -113,16 +119,29 @@ class RawFile(io.RawIOBase):
         call(lib.wfs_file_parts, self._open_file(), n, ends)
         return [(begin, end - begin) for begin, end in zip([0, *ends], ends)]
 
-    def write_to(self, descriptor: int, offset: int = 0, length: Optional[int] = None) -> None:
+    def write_to(self, descriptor: int, offset: int = 0, length: Optional[int] = None,
+                 progress: Optional[Progress] = None) -> None:
         """Writes the file, or `length` bytes of it from `offset` on, to a descriptor, with all threads: the fastest way
-        to copy it."""
+        to copy it. `progress` takes the bytes that are written, and their number in all."""
         if offset < 0 or (length is not None and length < 0):
             raise ValueError("a negative offset or length")
-        call(lib.wfs_file_write_range, self._open_file(), offset, self.size if length is None else length, descriptor)
+        self._open_file()
+        end = self.size if length is None else min(offset + length, self.size)
+        for begin, stop in pieces(offset, end, _BUFFER):
+            call(lib.wfs_file_write_range, self._open_file(), begin, stop - begin, descriptor, path=self.name)
+            if progress is not None:
+                progress(stop - offset, end - offset)
 
-    def copy_to(self, destination: PathLike) -> None:
+    def copy_to(self, destination: PathLike, progress: Optional[Progress] = None) -> None:
         """Copies the whole file as ``wfs cp`` does: see ``Model.copy()``."""
-        call(lib.wfs_file_copy, self._open_file(), encode_path(destination))
+        self._open_file()
+        handle, path, to = self._handle, self.name, encode_path(destination)
+
+        def work(watch: Any) -> None:
+            with RawFile(handle, path) as own:
+                call(lib.wfs_file_copy_watched, own._open_file(), to, watch, None)
+
+        watched(work, self.size, progress)
 
 
 class Files(Mapping[str, FileInfo]):
@@ -133,7 +152,7 @@ class Files(Mapping[str, FileInfo]):
 
     def list(self, path: PathLike = "") -> list[FileInfo]:
         """The entries of a directory."""
-        entries = call(lib.wfs_list_open, self._handle.pointer, encode_path(path), False)
+        entries = call(lib.wfs_list_open, self._handle.pointer, encode_path(path), False, path=path)
         try:
             inner = os.fspath(path).strip("/")
             infos = []
@@ -147,14 +166,14 @@ class Files(Mapping[str, FileInfo]):
 
     def stat(self, path: PathLike) -> FileInfo:
         entry = Entry()
-        call(lib.wfs_stat, self._handle.pointer, encode_path(path), byref(entry))
+        call(lib.wfs_stat, self._handle.pointer, encode_path(path), byref(entry), path=path)
         return _info(os.fspath(path).strip("/"), entry)
 
     def __getitem__(self, path: str) -> FileInfo:
         try:
             info = self.stat(path)
         except FileNotFoundError as error:
-            raise KeyError(path) from error
+            raise KeyError(nearest_name(path, list(self))) from error
         if info.is_directory:
             raise KeyError(path)
         return info
@@ -172,8 +191,15 @@ class Files(Mapping[str, FileInfo]):
     def __len__(self) -> int:
         return sum(1 for _ in self._below(""))
 
+    def _rows(self) -> _tables.Table:
+        infos = list(self._below(""))
+        return ["file", "bytes"], [(info.path, f"{info.size:,}") for info in infos[:_tables.MOST_ROWS]], len(infos)
+
     def __repr__(self) -> str:
-        return "<wfs.Files>"
+        return _tables.text("wfs.Files", *self._rows())
+
+    def _repr_html_(self) -> str:
+        return _tables.html(*self._rows())
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:
@@ -188,7 +214,8 @@ def _words(options: Mapping[str, Any]) -> list[str]:
 
 
 class Model:
-    """An open model. It closes with close(), at the end of a `with`, or when nothing uses it."""
+    """An open model. It closes with close(), at the end of a `with`, or when nothing uses it. Pickled, or copied, it is
+    opened again from its source."""
 
     def __init__(self, source: PathLike, threads: int = 0, log: Optional[Callable[[str], None]] = None,
                  **options: Any) -> None:
@@ -214,6 +241,9 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<wfs.Model {self.source!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.tensors._repr_html_() if self._handle is not None else _tables.escaped(repr(self))
 
     @property
     def tensors(self) -> Tensors:
@@ -262,11 +292,12 @@ class Model:
         with self.raw(path) as file:
             return file.parts(n)
 
-    def copy(self, path: PathLike, destination: PathLike) -> None:
+    def copy(self, path: PathLike, destination: PathLike, progress: Optional[Progress] = None) -> None:
         """Copies a file as ``wfs cp`` does. A regular file at `destination` is replaced when the copy is complete, and a
-        link's target is written. A device or a FIFO is written in place."""
+        link's target is written. A device or a FIFO is written in place. `progress` takes the bytes that are written, and
+        the file's size; Ctrl-C, or an exception of `progress`, stops the copy and leaves nothing."""
         with self.raw(path) as file:
-            file.copy_to(destination)
+            file.copy_to(destination, progress)
 
     def why(self, path: PathLike) -> Optional[str]:
         """Why wfs does not make a file; None: the file is there."""

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import ctypes
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from ctypes import byref, c_size_t, c_uint64
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Union
 
-from . import _dtypes
+from . import _dtypes, _tables
 from ._library import Handle, Slice, Tensor as _Tensor, call, lib, mapped_view
+from ._long import pieces
 
 if TYPE_CHECKING:
     import numpy
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _LEAST_MAPPED = 64 << 10  # bytes; fewer are read, which takes less time than a mapping
 _MOST_COMPARED = 10_000  # names; to compare a typed name with more takes too long
+_FIRST_PIECE = 1 << 20  # elements
 
 Index = Union[int, slice, "ellipsis", tuple[Union[int, slice, "ellipsis"], ...]]  # noqa: F821
 
@@ -82,6 +84,9 @@ class Tensor:
         """Why its values cannot be read; None: they can."""
         return self._refusal
 
+    def __reduce__(self) -> Any:
+        return _tensor_again, (self._handle, self.name, self.dtype, self._axes, self._whole)
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a scalar")
@@ -127,9 +132,7 @@ class Tensor:
                       self._refusal)
 
     def _slices(self) -> Any:
-        if self._whole:
-            return None
-        return (Slice * max(len(self._axes), 1))(*[Slice(axis.start, axis.length, axis.step) for axis in self._axes])
+        return None if self._whole else _slices_of(self._axes)
 
     def _size(self, dtype: str, slices: Any) -> int:
         size = c_uint64()
@@ -137,6 +140,17 @@ class Tensor:
         return size.value
 
     def _read(self, dtype: str, slices: Any, address: int, size: int) -> None:
+        """Reads the values, a long tensor by rows, so that Ctrl-C is noticed."""
+        rows = self._axes[0] if self._axes else _Axis(0, 1, 1, False)
+        n_elements = _product([axis.length for axis in self._axes])
+        if rows.length <= 1 or size % rows.length != 0 or n_elements <= _FIRST_PIECE:
+            return self._read_slice(dtype, slices, address, size)
+        row_size = size // rows.length
+        for begin, end in pieces(0, rows.length, _FIRST_PIECE * rows.length // n_elements):
+            axes = [_Axis(rows.start + begin * rows.step, end - begin, rows.step, True), *self._axes[1:]]
+            self._read_slice(dtype, _slices_of(axes), address + begin * row_size, (end - begin) * row_size)
+
+    def _read_slice(self, dtype: str, slices: Any, address: int, size: int) -> None:
         call(lib.wfs_tensor_read, self._handle.pointer, self._index, dtype.encode(), slices, address, size)
 
     def _map(self, dtype: str, slices: Any, alignment: int) -> Optional[memoryview]:
@@ -199,6 +213,24 @@ class Tensor:
         return tensor if str(device) == "cpu" else tensor.to(device)
 
 
+def _slices_of(axes: Sequence[_Axis]) -> Any:
+    return (Slice * max(len(axes), 1))(*[Slice(axis.start, axis.length, axis.step) for axis in axes])
+
+
+def _tensor_again(handle: Handle, name: str, dtype: str, axes: Sequence[_Axis], whole: bool) -> Tensor:
+    """The tensor of another process, or a copy. Fails if the source has another one of that name now."""
+    tensor = Tensors(handle)[name]
+    if tensor.dtype != dtype or len(tensor._axes) != len(axes) or (whole and tensor._axes != tuple(axes)):
+        raise ValueError(f"tensor {name!r} has another type or shape than when it was pickled")
+    return Tensor(handle, tensor._index, name, dtype, axes, whole, tensor.refusal)
+
+
+def nearest_name(name: str, names: Collection[str]) -> str:
+    """What an error says of a name that is not among those."""
+    nearest = difflib.get_close_matches(name, names, 1) if len(names) < _MOST_COMPARED else []
+    return f"{name!r}; did you mean {nearest[0]!r}?" if nearest else name
+
+
 def _product(numbers: Sequence[int]) -> int:
     product = 1
     for number in numbers:
@@ -234,8 +266,7 @@ class Tensors(Mapping[str, Tensor]):
     def __getitem__(self, name: str) -> Tensor:
         index = self._find(name)
         if index is None:
-            nearest = difflib.get_close_matches(str(name), self, 1) if len(self) < _MOST_COMPARED else []
-            raise KeyError(f"{name!r}; did you mean {nearest[0]!r}?" if nearest else name)
+            raise KeyError(nearest_name(str(name), self))
         return self._at(index)
 
     def __contains__(self, name: object) -> bool:
@@ -244,5 +275,12 @@ class Tensors(Mapping[str, Tensor]):
     def __iter__(self) -> Iterator[str]:
         return (self._at(i).name for i in range(len(self)))
 
+    def _rows(self) -> _tables.Table:
+        first = [self._at(i) for i in range(min(len(self), _tables.MOST_ROWS))]
+        return ["tensor", "type", "shape"], [(one.name, one.dtype, str(list(one.shape))) for one in first], len(self)
+
     def __repr__(self) -> str:
-        return f"<wfs.Tensors: {len(self)}>"
+        return _tables.text("wfs.Tensors", *self._rows())
+
+    def _repr_html_(self) -> str:
+        return _tables.html(*self._rows())

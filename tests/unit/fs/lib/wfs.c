@@ -75,7 +75,7 @@ static void openings(wfs_context *context)
         {"model.safetensors", "allow_other", "option allow_other has an effect only on a mount", EINVAL},
         {"model.safetensors", "shard-size=x", "option shard-size: ", EINVAL},
         {"model.safetensors", "imatrix=absent", "option imatrix: ", EIO},
-        {"absent.safetensors", NULL, "absent.safetensors", EIO},
+        {"absent.safetensors", NULL, "absent.safetensors", ENOENT},
         {NULL, NULL, "no source is given", EINVAL},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -172,6 +172,15 @@ static void *copy_again(void *file)
     return done ? file : NULL;
 }
 
+/* Stops a copy after more than *user bytes; else puts there how many were written. */
+static bool watch_up_to(void *user, uint64_t n_written)
+{
+    uint64_t *most = user;
+    bool goes_on = n_written <= *most;
+    *most = n_written;
+    return goes_on;
+}
+
 /* Copies onto a new file, an old one, a link, a FIFO, and with threads onto one; nothing else is left. */
 static void copies(wfs_model *model)
 {
@@ -193,6 +202,11 @@ static void copies(wfs_model *model)
     close(fifo);
     CHECK(!wfs_file_copy(file, "copies/none/file", &error) && error.code == ENOENT);
     CHECK(!wfs_file_copy(file, "copies", &error) && strncmp(error.message, "copies: ", 8) == 0);
+    uint64_t most = UINT64_MAX, none = 0;
+    CHECK(wfs_file_copy_watched(file, "copies/new", watch_up_to, &most, NULL) && most == sizeof matrix);
+    files_write_text("copies/old", "old");
+    CHECK(!wfs_file_copy_watched(file, "copies/old", watch_up_to, &none, &error) && error.code == ECANCELED);
+    CHECK_NAMED(!has_matrix("copies/old"), "a copy that is stopped replaces nothing");
     for (int i = 0; i < N_THREADS; i++)
         pthread_create(&threads[i], NULL, copy_again, file);
     for (int i = 0; i < N_THREADS; i++) {

@@ -350,7 +350,8 @@ static void add_advice(const struct input *input, struct error *error)
     if (has_repository(input))
         error_set(error, "%s; it is a hub cache: name a model as ORG/NAME", missing.message);
     else if (below.models != NULL)
-        error_set(error, "%s; name one of its directories: %s", missing.message, below.models);
+        error_set(error, "%s; name one of its directories, or show all with -o library: %s", missing.message,
+                  below.models);
     else if (below.unread != NULL)
         error_set(error, "%s; %s", missing.message, below.unread);
     else if (input_has(input, "config.json"))

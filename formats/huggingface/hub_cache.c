@@ -169,8 +169,10 @@ static const char *find_repository(struct arena *arena, const char *id, size_t l
         error_set_code(error, ENOENT);
         return NULL;
     }
-    error_set(error, "%.*s: no such file or directory, and no %s in the hub cache; 'hf download %.*s' fetches it",
-              (int)length, id, folder, (int)length, id);
+    error_set(error,
+              "%.*s: no such file or directory, and no %s in the hub cache; 'hf download %.*s' fetches it, hf://%.*s "
+              "reads it from the hub",
+              (int)length, id, folder, (int)length, id, (int)length, id);
     error_set_code(error, ENOENT);
     return NULL;
 }

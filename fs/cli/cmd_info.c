@@ -78,6 +78,8 @@ static int run(const struct invocation *invocation)
     if (!makes_sense(invocation))
         return EXIT_MISUSE;
     bool colour = wants_colour(colour_word(invocation));
+    bool is_library = invocation->options->library && !invocation->flags[FLAG_QUANTIZATION] &&
+                      !invocation->flags[FLAG_JSON] && !invocation->flags[FLAG_CHECK];
     const struct quantization_page quantization_page = {
         .all = invocation->flags[FLAG_ALL],
         .json = invocation->flags[FLAG_JSON],
@@ -90,7 +92,9 @@ static int run(const struct invocation *invocation)
     if (tree == NULL)
         return EXIT_BAD_INPUT;
     tree_on_checkpoint(tree, NULL, NULL); /* no messages about components: the page has them */
-    if (!invocation->flags[FLAG_QUANTIZATION]) {
+    if (is_library) {
+        print_library(tree, invocation->arguments[0]);
+    } else if (!invocation->flags[FLAG_QUANTIZATION]) {
         print_page(tree, invocation->flags[FLAG_ALL], invocation->flags[FLAG_JSON], colour);
     } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->request.references,
                                     &tree_options(tree)->request.quantize, &quantization_page, &error)) {

@@ -11,4 +11,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
 /* Prints metadata, types, the largest tensors, all files, the types of tensor files, and everything left out. */
 void print_lists(struct tree *tree, const struct profile *profile);
 
+/* Prints the models of a library, none of which is opened. */
+void print_library(struct tree *tree, const char *source);
+
 void print_info_json(struct tree *tree, const struct profile *profile);

@@ -203,7 +203,7 @@ tensors/u8
     fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, ggml, gguf, hdf5, huggingface, keras, meta, mistral, nemo, numpy, onnx, orbax, paddle, pipeline, pt2, recipe, safetensors, safetensors-parts, tensorflow, tensorflow-graph, tensorizer, tflite, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf://openai-community/gpt2" "$WFS" ls https://huggingface.co/openai-community/gpt2
-    HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it" "$WFS" ls org/none
+    HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it, hf://org/none reads it from the hub" "$WFS" ls org/none
     [ "$("$WFS" help cat)" = "$("$WFS" cat --help)" ]
     [ "$("$WFS" help)" = "$("$WFS" --help)" ]
 }
@@ -276,7 +276,7 @@ END
 @test "a directory without a checkpoint: the message says what the directory holds" {
     mkdir -p "$OUT/all/a" "$OUT/all/b" "$OUT/all/c" "$OUT/exported/tflite" "$OUT/nothing"
     touch "$OUT/all/a/model.safetensors" "$OUT/all/b/x.gguf" "$OUT/all/c/README.md" "$OUT/exported/tflite/model.tflite"
-    fails 1 "no checkpoint that wfs can read in this directory; name one of its directories: a, b" "$WFS" ls "$OUT/all"
+    fails 1 "no checkpoint that wfs can read in this directory; name one of its directories, or show all with -o library: a, b" "$WFS" ls "$OUT/all"
     fails 1 "in this directory; tflite/model.tflite is a TensorFlow Lite model; name the file" "$WFS" ls "$OUT/exported"
     mkdir -p "$OUT/hub/models--org--name"
     fails 1 "in this directory; it is a hub cache: name a model as ORG/NAME" "$WFS" ls "$OUT/hub"

@@ -105,6 +105,17 @@ listed() {
     "$WFS" umount mnt
 }
 
+@test "library: wfs info lists the models, and opens none" {
+    [ "$("$WFS" info -o library scan/acme)" = "library
+models      models/local/gemma
+next        wfs mount -o library scan/acme ~/m" ]
+    local publisher
+    "$WFS" info -o library scan | grep -o 'models/.*' >told
+    for publisher in $(listed models); do
+        "$WFS" ls -o library scan "models/$publisher" | sed "s|^|models/$publisher/|"
+    done | diff told -
+}
+
 @test "library: what cannot be one is named" {
     fails 1 "nowhere: no such file or directory" "$WFS" mount "$TINY" nowhere mnt
     fails 1 "scan/nothing: holds no models" "$WFS" ls -o library scan/nothing

@@ -94,9 +94,11 @@ static const struct {
      "no checkpoint that wfs can read in this directory, only its config.json; 'hf download ORG/NAME' fetches complete "
      "models"},
     {"d/x/model.gguf d/y/z d/z/a.safetensors d/.h/b.gguf", "d",
-     "no checkpoint that wfs can read in this directory; name one of its directories: x, z"},
+     "no checkpoint that wfs can read in this directory; name one of its directories, or show all with -o library: x, "
+     "z"},
     {"d/x/weights.npz d/y/data.bin d/z/array.npy d/torch/pytorch_model.bin", "d",
-     "no checkpoint that wfs can read in this directory; name one of its directories: torch, x"},
+     "no checkpoint that wfs can read in this directory; name one of its directories, or show all with -o library: "
+     "torch, x"},
     {"d/a.pte", "d",
      "no checkpoint that wfs can read in this directory; a.pte is an ExecuTorch program, which wfs does not read; use "
      "the model it was exported from"},

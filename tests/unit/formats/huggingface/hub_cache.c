@@ -161,8 +161,9 @@ static void shorthand(void)
     files_write_text(FOLDER "/refs/pr/1", "2222");
     CHECK_TEXT(outcome("org/a-model@pr/1"), "a-model: 2 side files, 0 notes");
     CHECK_TEXT(outcome("org/a-model@../snapshots"), "org/a-model@../snapshots: No such file or directory");
-    CHECK_TEXT(outcome("org/unknown"), "org/unknown: no such file or directory, and no hub/models--org--unknown in the "
-                                       "hub cache; 'hf download org/unknown' fetches it");
+    CHECK_TEXT(outcome("org/unknown"),
+               "org/unknown: no such file or directory, and no hub/models--org--unknown in the "
+               "hub cache; 'hf download org/unknown' fetches it, hf://org/unknown reads it from the hub");
     CHECK_TEXT(outcome("org/missing.gguf"), "org/missing.gguf: No such file or directory");
     write_snapshot("hub/models--alone", "1");
     CHECK_TEXT(outcome("alone"), "alone: 2 side files, 0 notes");

@@ -1,6 +1,7 @@
 #include "base/report.h"
 #include "formats/gguf/share.h"
 #include "fs/cli/command.h"
+#include "fs/cli/copy_total.h"
 #include "fs/cli/part_number.h"
 #include "fs/cli/parts_copy.h"
 #include "fs/cli/paths.h"
@@ -19,6 +20,7 @@ enum { FLAG_RECURSIVE, FLAG_REFLINK, FLAG_PART, FLAG_JOIN, FLAG_VERIFY };
 struct copying {
     struct tree *tree;
     bool reflink;
+    struct progress *whole; /* of several files; NULL: the file has its own */
     const char *destination;
     bool failed;
 };
@@ -43,17 +45,21 @@ static bool write_reflinked(const struct vfile *file, const char *destination, i
     return true;
 }
 
-static bool copy_to(const struct vfile *file, const char *name, const char *destination, bool reflink,
+static bool copy_to(const struct copying *copying, const struct vfile *file, const char *name, const char *destination,
                     struct error *error)
 {
     struct output output;
-    struct progress progress;
-    if (!unfinished_open(&output, destination, reflink ? 0 : file->size, error))
+    struct progress own, *progress = copying->whole != NULL ? copying->whole : &own;
+    if (!unfinished_open(&output, destination, copying->reflink ? 0 : file->size, error))
         return false;
-    progress_begin(&progress, name, file->size);
-    bool copied = reflink && output.is_file ? write_reflinked(file, destination, output.fd, &progress, error)
-                                            : copy_file(file, output.fd, add_progress, &progress, error);
-    progress_end(&progress);
+    if (copying->whole != NULL)
+        progress_rename(progress, name);
+    else
+        progress_begin(progress, name, file->size);
+    bool copied = copying->reflink && output.is_file ? write_reflinked(file, destination, output.fd, progress, error)
+                                                     : copy_file(file, output.fd, add_progress, progress, error);
+    if (copying->whole == NULL)
+        progress_end(progress);
     unfinished_none();
     if (copied)
         return output_finish(&output, error);
@@ -77,7 +83,9 @@ static bool copy_entry(void *context, uint64_t index, const char *name, const st
 /* Copies a directory, reporting entries that fail and going on with the rest. */
 static bool copy_directory(const struct copying *copying, node_id directory, const char *destination)
 {
-    struct copying below = {.tree = copying->tree, .reflink = copying->reflink, .destination = destination};
+    struct copying below = *copying;
+    below.destination = destination;
+    below.failed = false;
     if (mkdir(destination, 0777) != 0 && errno != EEXIST) {
         report("%s: %s", destination, strerror(errno));
         return false;
@@ -95,8 +103,10 @@ static bool copy_node(struct copying *copying, const char *name, const struct no
         return copy_directory(copying, attributes->id, destination);
     struct arena *arena = arena_new();
     bool done = tree_file(copying->tree, attributes->id, arena, &file, &error) &&
-                copy_to(&file, name, destination, copying->reflink, &error);
+                copy_to(copying, &file, name, destination, &error);
     arena_free(arena);
+    if (!done && copying->whole != NULL)
+        progress_hide(copying->whole);
     if (!done)
         report("%s", error.message);
     return done;
@@ -120,12 +130,47 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static bool copy_found(struct copying *copying, const struct found *found, const char *destination, struct arena *arena)
+/* Returns the place of the copy of an entry: DEST, or a name in it. */
+static const char *place_of(const struct found *found, const char *destination, struct arena *arena)
 {
     const char *name = last_part(arena, found->path);
-    if (*name != '\0' && is_directory(destination))
-        destination = arena_printf(arena, "%s/%s", destination, name);
-    return copy_node(copying, name, &found->attributes, destination);
+    return *name != '\0' && is_directory(destination) ? arena_printf(arena, "%s/%s", destination, name) : destination;
+}
+
+/* Copies the entries, and goes on after those that cannot be. */
+static bool copy_each(struct copying *copying, const struct found_list *list, const char *destination,
+                      struct arena *arena)
+{
+    bool all_copied = true;
+    for (size_t i = 0; i < list->n_items; i++) {
+        const struct found *found = &list->items[i];
+        all_copied &=
+            copy_node(copying, last_part(arena, found->path), &found->attributes, place_of(found, destination, arena));
+    }
+    return all_copied;
+}
+
+/* Copies the entries; if they are several files, with one total, and none if there is no room for all. */
+static bool copy_list(struct tree *tree, const struct found_list *list, const char *destination, bool reflink,
+                      struct arena *arena)
+{
+    struct error error;
+    struct progress progress;
+    struct copy_total total = {0};
+    struct copying copying = {.tree = tree, .reflink = reflink};
+    if (list->n_items == 1 && !list->items[0].attributes.directory)
+        return copy_each(&copying, list, destination, arena);
+    for (size_t i = 0; i < list->n_items; i++)
+        copy_total_add(&total, tree, &list->items[i].attributes, place_of(&list->items[i], destination, arena));
+    if (!reflink && !copy_total_fits(&total, destination, &error)) {
+        report("%s", error.message);
+        return false;
+    }
+    copying.whole = &progress;
+    progress_begin(&progress, "", total.n_bytes);
+    bool all_copied = copy_each(&copying, list, destination, arena);
+    progress_end(&progress);
+    return all_copied;
 }
 
 /* Finds the entries that the arguments except the first and last name; reports those that cannot be copied. */
@@ -158,7 +203,6 @@ static bool find_and_check(struct tree *tree, const struct invocation *invocatio
 static int copy_all(struct tree *tree, const struct invocation *invocation, const struct parts_task *task)
 {
     const char *destination = invocation->arguments[invocation->n_arguments - 1];
-    struct copying copying = {.tree = tree, .reflink = invocation->flags[FLAG_REFLINK]};
     struct found_list list = {0};
     struct arena *arena = arena_new();
     uint64_t n_unreached = source_unreached();
@@ -167,12 +211,12 @@ static int copy_all(struct tree *tree, const struct invocation *invocation, cons
         status = task != NULL && source_unreached() != n_unreached ? EXIT_TRY_AGAIN : EXIT_BAD_INPUT;
     for (size_t i = 0; status == EXIT_SUCCESS && i < list.n_items && task != NULL; i++)
         status = parts_copy_run(tree, &list.items[i], destination, invocation->options, task);
-    bool all_copied = true;
-    for (size_t i = 0; status == EXIT_SUCCESS && i < list.n_items && task == NULL; i++)
-        all_copied &= copy_found(&copying, &list.items[i], destination, arena);
+    if (status == EXIT_SUCCESS && task == NULL &&
+        !copy_list(tree, &list, destination, invocation->flags[FLAG_REFLINK], arena))
+        status = EXIT_BAD_INPUT;
     found_free(&list);
     arena_free(arena);
-    return all_copied ? status : EXIT_BAD_INPUT;
+    return status;
 }
 
 static bool refuse(struct error *error, const char *why)
@@ -277,8 +321,8 @@ const struct command cp_command = {
     .usage = "SOURCE PATH... DEST",
     .summary = "Copy virtual files to disk, on all cores",
     .group = READ_COMMAND,
-    .text = "Uses all cores. To copy several files, DEST must be a directory; if one of the files is missing, nothing "
-            "is copied. A "
+    .text = "Uses all cores. To copy several files, DEST must be a directory; if one of the files is missing, or "
+            "there is no room for all, nothing is copied. A "
             "file gets its name only when it is complete. On a terminal, a bar shows the rate and the time left. With "
             "--reflink, what a file has in common with a source on the same XFS or Btrfs takes neither time nor space; "
             "model.gguf then has its tensors in another order and a key wfs.padding, so it is not the converter's file "

@@ -87,10 +87,15 @@ static void draw(const struct progress *progress, const struct timespec *now)
     buffer_free(&line);
 }
 
+void progress_rename(struct progress *progress, const char *name)
+{
+    text_printable(name, strlen(name), progress->name, sizeof progress->name);
+}
+
 void progress_begin(struct progress *progress, const char *name, uint64_t total)
 {
     *progress = (struct progress){.total = total, .shown = isatty(STDERR_FILENO) && !report_is_quiet()};
-    text_printable(name, strlen(name), progress->name, sizeof progress->name);
+    progress_rename(progress, name);
     clock_gettime(CLOCK_MONOTONIC, &progress->start);
     progress->last = progress->start;
 }

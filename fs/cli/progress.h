@@ -14,6 +14,7 @@ struct progress {
 };
 
 void progress_begin(struct progress *progress, const char *name, uint64_t total);
+void progress_rename(struct progress *progress, const char *name); /* for the next of several files */
 void progress_add(struct progress *progress, uint64_t n_bytes);
 void progress_set(struct progress *progress, uint64_t n_bytes); /* sets the bytes done so far */
 void progress_hide(const struct progress *progress);            /* until the next step, to print something else */

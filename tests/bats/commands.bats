@@ -386,6 +386,19 @@ used_bytes() {
     cmp "$OUT/all/tensors/%2E%2E/raw" <("$WFS" cat "$SOURCE" tensors/%2E%2E/raw)
 }
 
+@test "cp of several files writes none where there is no room for all, and shows one total" {
+    local size
+    size=$(($(stat -c %s "$LARGE") / 1024 * 3 / 2))
+    run "$HERE/namespace" sh -c "mount -t tmpfs -o size=${size}k none '$OUT' && \"\$@\"; ls -A '$OUT'" sh "$WFS" cp -r "$LARGE" tensors/large/f32 tensors/large/raw "$OUT"
+    [[ "$output" == *"$OUT: 2 files need "*", and there is room for "*"; nothing was copied" ]]
+    # Files that are there make room, one after the other.
+    "$HERE/namespace" sh -c "mount -t tmpfs -o size=$((size * 7 / 3))k none '$OUT' && \"\$@\" && \"\$@\"" sh \
+        "$WFS" cp -r "$LARGE" tensors/large/raw model.safetensors "$OUT"
+    mkdir "$OUT/terminal"
+    script -qec "'$WFS' cp -r '$SOURCE' tensors/f32 model.safetensors '$OUT/terminal'" /dev/null | tr '\r' '\n' >"$OUT/lines"
+    [ "$(grep -c '100% ' "$OUT/lines")" -eq 1 ]
+}
+
 @test "cp that fails leaves no new file and keeps the old one" {
     echo old >"$OUT/file"
     fails 1 "is not finite" "$WFS" cp "$BATS_FILE_TMPDIR/infinite.safetensors" tensors/infinite/q4_0 "$OUT/file"

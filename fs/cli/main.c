@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
+#include "fs/cli/revision.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/build.h"
 #include "fs/tree/pool.h"
@@ -348,10 +349,13 @@ static int help(int argc, char **argv)
     return end_help();
 }
 
-/* Prints the version, the build, and the versions of the tools that files follow, on one line. */
+/* Prints the version, the build, the commit if it is known, and the versions of the tools that files follow, on one
+ * line. */
 static void print_version(void)
 {
     printf("wfs " WFS_VERSION " (build %s; ", wfs_build);
+    if (strcmp(wfs_revision, "none") != 0)
+        printf("git %s; ", wfs_revision);
     for (const struct reference_tool *tool = reference_tools; tool->name != NULL; tool++)
         printf("%s%s %s", tool > reference_tools ? ", " : "", tool->name, tool->version);
     puts(")");

@@ -887,7 +887,7 @@ END
 
 @test "--help and --version print their texts" {
     need_mount_commands
-    [[ $("$WFS" --version) =~ ^wfs\ [0-9]+\.[0-9]+\.[0-9]+\ \(build\ [0-9a-f]{16}\;\ llama\.cpp\ b[0-9]+,\ .*\)$ ]]
+    [[ $("$WFS" --version) =~ ^wfs\ [0-9]+\.[0-9]+\.[0-9]+\ \(build\ [0-9a-f]{16}(\;\ git\ [^ ]+)?\;\ llama\.cpp\ b[0-9]+,\ .*\)$ ]]
     run --separate-stderr "$WFS" --help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]

@@ -53,21 +53,27 @@ static bool add_bytes(void *context, const void *bytes, size_t length, struct er
     return true;
 }
 
-/* Compares the bytes with the SHA-256 that the server states, if it states one, and has the store keep what agrees. */
-static bool verify(const struct vfile *file, const struct source *source, struct error *error)
+static bool find_sha256(const struct vfile *file, char ret_found[SHA256_HEX + 1], struct error *error)
 {
-    char found[SHA256_HEX + 1] = "";
-    struct source_server server;
     struct sha256_ctx context;
     uint8_t digest[SHA256_DIGEST_SIZE];
-    if (!source_server(source, &server) || server.sha256 == NULL)
-        return true;
     sha256_init(&context);
     if (!take_file(file, add_bytes, &context, error))
         return false;
     sha256_digest(&context, sizeof digest, digest);
-    base16_encode_update(found, sizeof digest, digest);
-    return source_confirm(source, found, true, error);
+    base16_encode_update(ret_found, sizeof digest, digest);
+    ret_found[SHA256_HEX] = '\0';
+    return true;
+}
+
+/* Compares the bytes with the SHA-256 that the server states, if it states one, and has the store keep what agrees. */
+static bool verify(const struct vfile *file, const struct source *source, struct error *error)
+{
+    char found[SHA256_HEX + 1];
+    struct source_server server;
+    if (!source_server(source, &server) || server.sha256 == NULL)
+        return true;
+    return find_sha256(file, found, error) && source_confirm(source, found, true, error);
 }
 
 /* Fetches and verifies a file of a server. */
@@ -166,13 +172,16 @@ static bool verify_git(const struct source *source, const struct vfile *file, co
                      source_name(source), found, stated);
 }
 
-/* Adds a fetched file to the hub's cache. */
+/* Adds a fetched file to the hub's cache. Where the hub states no hash, as `wfs serve` does, the blob is named by its
+ * SHA-256: clients look only for the links. */
 static bool hand_over(const struct hub_cache_copy *copy, const char *path, const char *blob, struct source *source,
                       struct error *error)
 {
+    char own[SHA256_HEX + 1];
     struct arena *arena = arena_new();
     const struct vfile file = vfile_of_source(arena, source, (struct origin){0});
-    bool done = verify_git(source, &file, blob, error) && hub_cache_copy_file(copy, path, blob, source, error);
+    bool named = blob != NULL ? verify_git(source, &file, blob, error) : find_sha256(&file, own, error);
+    bool done = named && hub_cache_copy_file(copy, path, blob != NULL ? blob : own, source, error);
     arena_free(arena);
     return done;
 }
@@ -186,10 +195,7 @@ static void fetch_to_hub_cache(struct fetching *fetching, const struct hub_cache
     struct arena *arena = arena_new();
     struct source *source = location_source(location, name, &error);
     const char *path = arena_printf(arena, "%s%s", snapshot->folder, name), *blob = location_blob(location, name);
-    bool good = source != NULL;
-    if (blob == NULL)
-        good = error_set(&error, "%s: the hub states no hash of it", path);
-    if (!good || (fetch_source(fetching, source) && !hand_over(copy, path, blob, source, &error)))
+    if (source == NULL || (fetch_source(fetching, source) && !hand_over(copy, path, blob, source, &error)))
         fail(fetching, &error);
     source_close(source);
     arena_free(arena);

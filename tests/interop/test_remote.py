@@ -13,7 +13,7 @@ import tempfile
 import time
 import urllib.request
 
-from interop import ROOT, cat, check, done, skip, wfs
+from interop import ROOT, cat, check, done, serving, skip, wfs
 
 PATHS = ("model.safetensors", "config.json", "gguf/model-Q8_0.gguf")
 N_OTHERS = 1100  # objects beside the model: more than a page of a listing
@@ -140,6 +140,18 @@ print(json.dumps([snapshot_download("org/tiny"), hf_hub_download("org/tiny", "mo
 """
 
 
+def check_hub_cache_of_wfs(folder, model):
+    """The same from `wfs serve`, which states no hashes."""
+    with serving(f"org/tiny={model}") as address:
+        environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(folder / "hf-wfs"), "XDG_CACHE_HOME": str(folder / "hub-wfs")}
+        fetched = wfs("fetch", "--hub-cache", "hf://org/tiny", env=environment)
+        check(fetched.returncode == 0, f"wfs fetch --hub-cache of wfs serve: {fetched.stderr.decode()}")
+    read = subprocess.run([sys.executable, "-c", READ_OFFLINE], env={**environment, "HF_HUB_OFFLINE": "1"}, check=False, capture_output=True)
+    if check(read.returncode == 0, f"huggingface_hub, offline: {read.stderr.decode()}"):
+        file, warnings = json.loads(read.stdout)[1::2]
+        check(pathlib.Path(file).read_bytes() == (model / "model.safetensors").read_bytes() and warnings == [], "hf_hub_download() of wfs serve's")
+
+
 def check_hub_cache(folder, model):
     """huggingface_hub finds offline what `wfs fetch --hub-cache` has fetched from a hub."""
     (folder / "root/hub/org").mkdir(parents=True)
@@ -176,6 +188,7 @@ def main():
         model.parent.mkdir()
         subprocess.run([sys.executable, ROOT / "tests/data/make.py", "sample", model], check=True, stdout=subprocess.DEVNULL)
         check_hub_cache(folder, model)
+        check_hub_cache_of_wfs(folder, model)
         check_nginx(folder, model)
         check_s3(folder, model)
     done()

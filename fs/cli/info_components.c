@@ -45,7 +45,7 @@ void component_text(struct tree *tree, const struct component *component, struct
         else if (profile.gguf != NULL)
             buffer_printf(text, "; in GGUF %s", profile.gguf);
         else
-            buffer_append_text(text, "; its GGUF is a plain container");
+            buffer_append_text(text, "; its GGUF is a plain container, which llama.cpp cannot run");
     }
     arena_free(arena);
 }

@@ -91,7 +91,9 @@ static void print_kind(const struct page *page, const struct profile *profile)
     if (profile->architecture == NULL)
         buffer_append_text(&text, "not known: the source does not name it");
     else if (profile->family == NULL && profile->gguf == NULL)
-        buffer_printf(&text, "%s, which no family is known for: its GGUF is a plain container", profile->architecture);
+        buffer_printf(&text,
+                      "%s, which no family is known for: its GGUF is a plain container, which llama.cpp cannot run",
+                      profile->architecture);
     else
         buffer_append_text(&text, profile->architecture);
     if (profile->gguf != NULL && strcmp(profile->gguf, profile->architecture) != 0)

@@ -229,7 +229,7 @@ static bool make_without_family(struct gguf_model *model, const char *class_name
 static const struct family *find_family(const struct checkpoint *checkpoint, const struct config_facts *config,
                                         const struct references *references)
 {
-    static const char consequence[] = "so it is a plain container";
+    static const char consequence[] = "so it is a plain container, which llama.cpp cannot run";
     const struct family *family = config != NULL ? config_family(config, references) : NULL;
     const char *class_name = config != NULL ? config->class_name : NULL;
     if (family != NULL)

@@ -2,7 +2,7 @@
  * --attestation`.
  *
  * An attestation is an in-toto statement with a SLSA provenance. Its subjects are virtual files, its resolved
- * dependencies (materials) all files of the source that the subjects are declared to be made from (fs/tree/origin.h),
+ * dependencies (materials) all files of the source that the subjects are declared to be made from (formats/origin.h),
  * and the files that options name. It holds no time, no absolute path and no name of a user or machine, so that anyone
  * with the same files makes the same bytes.
  *

@@ -8,7 +8,7 @@
  * fork of the daemon, and never ends. */
 #pragma once
 
-#include "fs/tree/origin.h"
+#include "formats/origin.h"
 
 enum { KEEPER_SLOTS = 64 };
 

@@ -27,8 +27,8 @@ struct node_attributes {
     bool pending;       /* not planned yet: only the fields above are known (tree_list_prepared()) */
     bool unreached;     /* alone set by a failure of tree_attributes() or tree_lookup(): a remote source could not be
                            read, and asking again later may find the file */
-    mode_t permissions; /* read permissions as the sources allow (origin.h); directories also have search permissions,
-                           and the owner's write permission */
+    mode_t permissions; /* read permissions as the sources allow (formats/origin.h); directories also have search
+                           permissions, and the owner's write permission */
     gid_t group;        /* the group that the group permissions apply to, or NO_GROUP */
     uint64_t size;
     uint64_t n_links;

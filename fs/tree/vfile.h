@@ -5,7 +5,7 @@
 #pragma once
 
 #include "formats/artifact.h"
-#include "fs/tree/origin.h"
+#include "formats/origin.h"
 
 #include <sys/uio.h>
 

@@ -1,8 +1,8 @@
 /* The watch on sources that change: which files the kernel is made to forget, and what may still be sent. */
 #include "fs/mount/watch.h"
 
+#include "formats/origin.h"
 #include "fs/tree/content_options.h"
-#include "fs/tree/origin.h"
 #include "models/formats.h"
 #include "tests/unit/check.h"
 #include "tests/unit/write_safetensors.h"

@@ -1,4 +1,4 @@
-#include "fs/tree/origin.h"
+#include "formats/origin.h"
 
 #include "formats/documents.h"
 

@@ -7,11 +7,19 @@
 
 #include "formats/artifact.h"
 #include "formats/checkpoint.h"
+#include "formats/origin.h"
 #include "products/request.h"
+
+struct tree;
 
 struct product_input {
     const struct checkpoint *checkpoint;
     const struct request *request;
+
+    /* For make(): returns the checkpoint of a component, which opens if necessary and lives as long as the object; NULL
+     * if it is not shown or cannot be opened. */
+    const struct checkpoint *(*component)(struct tree *tree, const char *name);
+    struct tree *tree; /* for component() alone */
 };
 
 /* Makes the artifact of a file, with tensors in the arena: OK; REPORTED: there is no such file, and the error says why;
@@ -73,6 +81,7 @@ struct product {
     const char *summary; /* for the documentation: "sdcpp/: a diffusion model in the GGUF files of ..." */
     const char *root;    /* the directory of all files; NULL: the root of the tree */
     enum product_opening opened;
+    bool needs_no_weights; /* it may be offered for a checkpoint without weights files, or with few of its tensors */
 
     /* Reports whether the checkpoint has such files; else says why not, if users may look for them. */
     bool (*is_offered)(const struct product_input *input, struct product_list *hints);
@@ -83,6 +92,10 @@ struct product {
     /* Makes the object that the files share, in the arena, before the first is planned; NULL, with the reason. There is
      * no object if this is NULL. */
     const void *(*make)(const struct product_input *input, struct arena *arena, struct error *error);
+
+    /* Returns the inputs of the files made from the object, if there are more than the checkpoint's; they live as long
+     * as the object. `n_sources` is 0 if there are not. May be NULL. */
+    struct origin (*origin)(const void *made);
 
     /* Reports whether the names of files follow from the object, which is then made before them; NULL: they do not. */
     bool (*needs_object)(const struct product_input *input);
@@ -105,4 +118,4 @@ bool product_is_for_loaders(const struct product_input *input, struct product_li
 bool product_needs_object(const struct product_input *input);
 
 extern const struct product bitsandbytes_product, compressed_tensors_product, diffusers_product, hf_product,
-    layouts_product, mlx_product, sdcpp_product, whisper_product;
+    layouts_product, mlx_product, sdcpp_product, single_file_product, whisper_product;

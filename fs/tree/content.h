@@ -13,7 +13,7 @@ struct content {
     const struct product *product; /* NULL: the fields below describe it */
     const char *name;
     const char *summary; /* for the documentation: "model.gguf in the source's own precision" */
-    bool of_weights;     /* left out if the checkpoint has no weights files */
+    bool of_weights;     /* left out if the checkpoint has no weights files, or lacks tensors: see of_parts */
     bool of_parts;       /* shown even if the checkpoint is known to lack tensors */
     bool (*add)(struct tree *tree, struct error *error);
 };

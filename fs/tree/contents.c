@@ -1,13 +1,12 @@
 #include "fs/tree/content.h"
 
 extern const struct content adapter_files_content, cache_tag_files_content, component_files_content, gguf_files_content,
-    library_files_content, metadata_file_content, mmproj_files_content, side_files_content, single_file_files_content,
-    tensor_files_content;
+    library_files_content, metadata_file_content, mmproj_files_content, side_files_content, tensor_files_content;
 
 #define PRODUCT(row)                                                                                                   \
     &(const struct content)                                                                                            \
     {                                                                                                                  \
-        .product = &(row), .of_weights = true                                                                          \
+        .product = &(row)                                                                                              \
     }
 
 /* One row a line. */
@@ -27,7 +26,7 @@ const struct content *const contents[] = {
     PRODUCT(bitsandbytes_product),
     &tensor_files_content,
     &component_files_content,
-    &single_file_files_content,
+    PRODUCT(single_file_product),
     &side_files_content,
     &library_files_content,
     &cache_tag_files_content,

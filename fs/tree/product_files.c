@@ -1,4 +1,5 @@
 /* Products as files of a tree. The first plan that needs it makes the object that a product's files share. */
+#include "fs/tree/component_files.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/nodes.h"
@@ -20,6 +21,13 @@ struct shown_file {
     struct shown_product *of;
     struct product_file file;
 };
+
+static const struct checkpoint *open_component(struct tree *tree, const char *name)
+{
+    const struct component *component = components_named(tree_checkpoint(tree)->components, name);
+    const struct tree *own = component != NULL ? tree_of_component(tree, component) : NULL;
+    return own != NULL ? tree_checkpoint(own) : NULL;
+}
 
 static const void *run_make(void *context, struct arena *arena, struct error *error)
 {
@@ -44,6 +52,14 @@ static bool get_object(const struct shown_file *shown, const void **ret_made, st
     bool needs_one = shown->of->product->make != NULL && !shown->file.needs_no_object;
     *ret_made = needs_one ? object_of(shown->of, error) : NULL;
     return !needs_one || *ret_made != NULL;
+}
+
+/* Returns the inputs of a file that is made from the product's object, or from none. */
+static struct origin origin_of_made(const struct shown_file *shown, const void *made)
+{
+    const struct product *product = shown->of->product;
+    struct origin own = product->origin != NULL && made != NULL ? product->origin(made) : (struct origin){0};
+    return own.n_sources != 0 ? own : tree_origin_of_model(shown->of->tree);
 }
 
 static struct origin origin_of(const struct shown_file *shown)
@@ -78,7 +94,7 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
     enum outcome outcome = file->make(input, made, file->what, arena, &artifact, error);
     if (outcome != OK)
         return outcome;
-    outcome = vfile_of_artifact(&artifact, origin_of(shown), arena, ret_file, error);
+    outcome = vfile_of_artifact(&artifact, origin_of_made(shown, made), arena, ret_file, error);
     artifact_free(&artifact);
     return outcome;
 }
@@ -112,14 +128,15 @@ static struct shown_product *shown_of(struct tree *tree, const struct product *p
         shown = shown->next;
     if (shown != NULL)
         return shown;
-    shown = tree->products = arena_copy(tree_arena(tree),
-                                        &(struct shown_product){
-                                            .tree = tree,
-                                            .product = product,
-                                            .input = {tree_checkpoint(tree), &tree_options(tree)->request},
-                                            .next = tree->products,
-                                        },
-                                        sizeof *shown);
+    shown = tree->products =
+        arena_copy(tree_arena(tree),
+                   &(struct shown_product){
+                       .tree = tree,
+                       .product = product,
+                       .input = {tree_checkpoint(tree), &tree_options(tree)->request, open_component, tree},
+                       .next = tree->products,
+                   },
+                   sizeof *shown);
     once_init(&shown->made);
     tree_on_free(tree, release, shown);
     return shown;

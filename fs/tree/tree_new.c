@@ -7,8 +7,8 @@
 /* Reports whether the checkpoint has what files of this kind are made from. */
 static bool applies(const struct content *content, const struct checkpoint *checkpoint)
 {
-    return !content->of_weights ||
-           (checkpoint->n_sources != 0 && (content->of_parts || checkpoint->incomplete == NULL));
+    bool of_weights = content->product != NULL ? !content->product->needs_no_weights : content->of_weights;
+    return !of_weights || (checkpoint->n_sources != 0 && (content->of_parts || checkpoint->incomplete == NULL));
 }
 
 static bool add(const struct content *content, struct tree *tree, struct error *error)

@@ -19,13 +19,15 @@ struct artifact_tensor {
 uint64_t artifact_tensor_bytes(const struct artifact_tensor *written);
 
 struct container;
+struct gguf_kept_header; /* formats/gguf/write.h */
 
 struct artifact {
     const struct container *container;
     struct artifact_tensor *tensors; /* in the order of the file, unless the container sorts them */
     size_t n_tensors;
-    struct gguf_kvs metadata; /* of the file, typed; only strings in a container without types */
-    struct arena *arena;      /* owns objects made for this artifact alone; NULL: none */
+    struct gguf_kvs metadata;                   /* of the file, typed; only strings in a container without types */
+    const struct gguf_kept_header *kept_header; /* of a GGUF: takes the place of the metadata; NULL: none is kept */
+    struct arena *arena;                        /* owns objects made for this artifact alone; NULL: none */
 };
 
 /* A file format for artifacts. */

@@ -18,9 +18,8 @@ struct writing {
     struct buffer literal; /* bytes to append after the spans so far */
     uint64_t alignment;
     size_t n_data_spans;
-    bool trim_ones;                        /* omits leading dimensions of 1, as ggml does */
-    size_t padding;                        /* the length of GGUF_PADDING_KEY's text; 0: there is no such key */
-    const struct gguf_kept_header *header; /* NULL: made of the keys */
+    bool trim_ones; /* omits leading dimensions of 1, as ggml does */
+    size_t padding; /* the length of GGUF_PADDING_KEY's text; 0: there is no such key */
     struct error *error;
 };
 
@@ -154,7 +153,7 @@ static bool lay_out_all(struct writing *writing)
 /* Like lay_out_all(), with a header that is kept. */
 static bool lay_out_kept(struct writing *writing)
 {
-    const struct gguf_kept_header *header = writing->header;
+    const struct gguf_kept_header *header = writing->artifact->kept_header;
     uint64_t data_length = 0, size;
     char table[SHA256_HEX + 1];
     if (!write_records(writing, &data_length))
@@ -173,7 +172,7 @@ static bool lay_out_kept(struct writing *writing)
 static bool lay_out(struct writing *writing)
 {
     bool good = gguf_alignment(&writing->artifact->metadata, &writing->alignment, writing->error) &&
-                (writing->header != NULL ? lay_out_kept(writing) : lay_out_all(writing));
+                (writing->artifact->kept_header != NULL ? lay_out_kept(writing) : lay_out_all(writing));
     buffer_free(&writing->literal);
     return good;
 }
@@ -195,13 +194,3 @@ bool gguf_lay_out_padded(const struct artifact *artifact, size_t padding, struct
 
 const struct container gguf_container = {.name = "gguf", .lay_out = lay_out_gguf};
 const struct container ggml_container = {.name = "gguf", .lay_out = lay_out_ggml};
-
-bool gguf_lay_out_kept(const struct artifact *artifact, const struct gguf_kept_header *header, struct span_list *spans,
-                       struct error *error)
-{
-    return lay_out(&(struct writing){.artifact = artifact,
-                                     .spans = spans,
-                                     .trim_ones = artifact->container == &ggml_container,
-                                     .header = header,
-                                     .error = error});
-}

@@ -12,17 +12,13 @@
 extern const struct container gguf_container, ggml_container;
 
 /* The header of a file that was laid out before, by this build and from the same source: its keys may take long to make
- * again. The source begins with the header, and must outlive what is laid out with it. */
+ * again. The source begins with the header, and must outlive what is laid out with it. Laying out fails if the records
+ * of the artifact's tensors are not those of the header. */
 struct gguf_kept_header {
     struct source *source;
     uint64_t length;
     const char *table; /* SHA-256 of the tensors' records */
 };
-
-/* Lays a file out like the container of the artifact, one of those above, with that header in place of the artifact's
- * keys. Fails if the records of the artifact's tensors are not those of the header. */
-bool gguf_lay_out_kept(const struct artifact *artifact, const struct gguf_kept_header *header, struct span_list *spans,
-                       struct error *error);
 
 /* Gets what the data and each tensor's part of it are aligned to; false: general.alignment is no power of two. */
 bool gguf_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, struct error *error);

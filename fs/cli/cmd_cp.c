@@ -270,9 +270,9 @@ static struct tree *open_with_header(const struct invocation *invocation, const 
     struct error unsaid;
     struct node_attributes found;
     const char *path = invocation->arguments[1];
-    with_header->content.kept_header =
+    with_header->content.request.kept_header =
         parts_copy_header(path, invocation->arguments[invocation->n_arguments - 1], task, arena);
-    if (with_header->content.kept_header == NULL || options->library)
+    if (with_header->content.request.kept_header == NULL || options->library)
         return NULL;
     struct tree *tree = lib_open_tree(invocation->arguments[0], true, with_header, &unsaid);
     if (tree == NULL || tree_walk(tree, path, &found, &unsaid))

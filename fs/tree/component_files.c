@@ -71,7 +71,7 @@ static bool add(struct tree *tree, struct error *error)
     if (components == NULL)
         return true;
     struct content_options *options = arena_copy(tree_arena(tree), tree_options(tree), sizeof *options);
-    options->kept_header = NULL;
+    options->request.kept_header = NULL;
     if (checkpoint->n_sources == 0 && options->request.layouts.count != 0) {
         components_ask_for_one(components, error);
         return error_prefix(error, "option layout");

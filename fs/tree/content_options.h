@@ -2,26 +2,18 @@
  * only `file_request` and `keep`; components get a copy without layouts. Zeroed, all options have their defaults. */
 #pragma once
 
-#include "formats/gguf/write.h"
 #include "fs/tree/file_time.h"
 #include "fs/tree/kept.h"
 #include "models/shown_tensors.h"
 #include "products/request.h"
 
-/* A file whose header was kept (fs/lib/parts.h). No other GGUF file can be read from its tree. */
-struct kept_header {
-    const char *path; /* in its tree */
-    struct gguf_kept_header header;
-};
-
 struct content_options {
-    struct file_request file_request;      /* for the times and identities of files: all that was asked */
-    struct request request;                /* for products */
-    enum keep keep;                        /* the computed bytes that are read from the store */
-    enum shown_names names;                /* for tensors/ */
-    const struct kept_header *kept_header; /* NULL: headers are made */
-    const char *const *shown;              /* patterns of the types that gguf/ lists; NULL: see library_files.c */
-    const char *name_in_library;           /* NAME, for a model of a library (library.h); NULL: the tree stands alone */
-    bool cache_tag;                        /* shows CACHEDIR.TAG; a library always does */
-    bool true_digests;                     /* the blobs in ollama/ have the names of their SHA-256 (ollama.c) */
+    struct file_request file_request; /* for the times and identities of files: all that was asked */
+    struct request request;           /* for products */
+    enum keep keep;                   /* the computed bytes that are read from the store */
+    enum shown_names names;           /* for tensors/ */
+    const char *const *shown;         /* patterns of the types that gguf/ lists; NULL: see library_files.c */
+    const char *name_in_library;      /* NAME, for a model of a library (library.h); NULL: the tree stands alone */
+    bool cache_tag;                   /* shows CACHEDIR.TAG; a library always does */
+    bool true_digests;                /* the blobs in ollama/ have the names of their SHA-256 (ollama.c) */
 };

@@ -48,7 +48,7 @@ static void note_unweighed(const struct gguf_edition *edition, const struct quan
 static const void *make_model(void *context, struct arena *arena, struct error *error)
 {
     const struct content_options *options = tree_options(context);
-    struct gguf_model *model = (options->kept_header != NULL ? gguf_model_new_without_vocab : gguf_model_new)(
+    struct gguf_model *model = (options->request.kept_header != NULL ? gguf_model_new_without_vocab : gguf_model_new)(
         tree_checkpoint(context), &options->request.references, error);
     const struct quantize_outline *outline = model != NULL ? quantize_outline_of(model, arena) : NULL;
     if (outline != NULL)
@@ -84,8 +84,8 @@ static enum outcome plan_shard(void *context, struct arena *arena, struct vfile 
 {
     const struct gguf_shard *shard = context;
     struct artifact artifact;
-    if (tree_options(shard->tree)->kept_header != NULL) {
-        error_set(error, "only %s has the header that was kept", tree_options(shard->tree)->kept_header->path);
+    if (tree_options(shard->tree)->request.kept_header != NULL) {
+        error_set(error, "only %s has the header that was kept", tree_options(shard->tree)->request.kept_header->path);
         return FAILED;
     }
     split_artifact(shard->whole, shard->splitter, shard->ends, shard->n_shards, shard->number, &artifact);

@@ -29,19 +29,15 @@ enum outcome target_files_make(struct target_files *files, const struct target *
     return edition != NULL ? target->make(edition, target->type, options, ret_artifact, error) : REPORTED;
 }
 
-/* Lays out a file with the header that was kept of it. */
-static enum outcome plan_with_header(const struct target *target, const struct kept_header *kept,
-                                     const struct artifact *artifact, struct origin origin, struct arena *arena,
-                                     struct vfile *ret_file, struct error *error)
+/* Gives the artifact the header that was kept of its file. */
+static enum outcome keep_header(const struct target *target, const struct kept_header *kept, struct artifact *artifact,
+                                struct error *error)
 {
-    struct span_list spans = {.arena = arena};
     if (strcmp(target->path, kept->path) != 0 || strcmp(artifact->container->name, "gguf") != 0) {
         error_set(error, "only %s has the header that was kept", kept->path);
         return FAILED;
     }
-    if (!gguf_lay_out_kept(artifact, &kept->header, &spans, error))
-        return FAILED;
-    *ret_file = vfile_of_spans(&spans, origin);
+    artifact->kept_header = &kept->header;
     return OK;
 }
 
@@ -49,18 +45,20 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
 {
     const struct target_file *file = context;
     const struct tree *tree = file->files->tree;
-    struct quantize_options options = tree_options(tree)->request.quantize;
+    const struct request *request = &tree_options(tree)->request;
+    struct quantize_options options = request->quantize;
     struct artifact artifact;
     options.keep_split = false; /* gguf/split/ has the splits */
     enum outcome outcome = target_files_make(file->files, file->target, &options, &artifact, error);
     struct origin origin = file->files->origin.n_sources != 0 ? file->files->origin : tree_origin_of_model(tree);
     if (outcome != OK)
         return outcome;
-    if (tree_options(tree)->request.shares_blocks && artifact.container == &gguf_container)
+    if (request->kept_header != NULL)
+        outcome = keep_header(file->target, request->kept_header, &artifact, error);
+    else if (request->shares_blocks && artifact.container == &gguf_container)
         artifact.container = &gguf_sharing_container;
-    const struct kept_header *kept = tree_options(tree)->kept_header;
-    outcome = kept != NULL ? plan_with_header(file->target, kept, &artifact, origin, arena, ret_file, error)
-                           : vfile_of_artifact(&artifact, origin, arena, ret_file, error);
+    if (outcome == OK)
+        outcome = vfile_of_artifact(&artifact, origin, arena, ret_file, error);
     artifact_free(&artifact);
     return outcome;
 }

@@ -13,7 +13,7 @@
 struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, const struct references *references,
                                   struct error *error);
 
-/* Like gguf_model_new(), without the keys of the tokenizer, for files whose header is kept (gguf_lay_out_kept()). */
+/* Like gguf_model_new(), without the keys of the tokenizer, for files whose header is kept (gguf_kept_header). */
 struct gguf_model *gguf_model_new_without_vocab(const struct checkpoint *checkpoint,
                                                 const struct references *references, struct error *error);
 

@@ -361,6 +361,11 @@ static bool list_files(const struct product_input *input, const void *made, cons
     return true;
 }
 
+static const char *left_out(const struct product_input *input)
+{
+    return "model.safetensors is left out, in hf/, too";
+}
+
 const struct product hf_product = {
     .name = "hf",
     .summary = "model.safetensors, in one file; hf/: a directory that from_pretrained() opens",
@@ -368,5 +373,5 @@ const struct product hf_product = {
     .make = make_model,
     .needs_object = needs_model,
     .files = list_files,
-    .left_out = "model.safetensors is left out, in hf/, too",
+    .left_out = left_out,
 };

@@ -20,6 +20,12 @@ void product_place(struct product_list *list, const char *path, const char *plac
     list->hints[list->n_hints - 1].place = place;
 }
 
+void product_on_free(struct product_list *list, void (*release)(void *context), void *context)
+{
+    list->releases = arena_grow(list->arena, list->releases, list->n_releases, sizeof *list->releases);
+    list->releases[list->n_releases++] = (struct product_release){release, context};
+}
+
 bool product_is_for_loaders(const struct product_input *input, struct product_list *hints)
 {
     return facts_of(input->checkpoint).makes_directories;

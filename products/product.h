@@ -54,6 +54,11 @@ struct product_hint {
     const char *place; /* of an equivalent file; NULL: none */
 };
 
+struct product_release {
+    void (*release)(void *context);
+    void *context;
+};
+
 /* The files of a product, and what to say about paths that it does not have (tree_add_hint()). */
 struct product_list {
     struct arena *arena;
@@ -61,6 +66,8 @@ struct product_list {
     size_t n_files;
     struct product_hint *hints;
     size_t n_hints;
+    struct product_release *releases;
+    size_t n_releases;
 };
 
 void product_add(struct product_list *list, struct product_file file);
@@ -69,6 +76,9 @@ void product_add(struct product_list *list, struct product_file file);
  * the list's arena. */
 void product_hint(struct product_list *list, const char *path, const char *text);
 void product_place(struct product_list *list, const char *path, const char *place, const char *why);
+
+/* Calls release(context) once no file of the list is read any more, before the product's object is freed. */
+void product_on_free(struct product_list *list, void (*release)(void *context), void *context);
 
 /* When the files are listed: while the tree is made, or at the first look into the root or into a variant. */
 enum product_opening { OPENED_WITH_TREE, OPENED_AT_ROOT, OPENED_AT_VARIANT };
@@ -107,7 +117,7 @@ struct product {
 
     /* The beginning of the note if there is no object, and its subject: "left out"; NULL: the reason stays with each
      * file. */
-    const char *left_out;
+    const char *(*left_out)(const struct product_input *input);
     enum subject left_out_subject;
 };
 
@@ -117,5 +127,5 @@ bool product_is_for_loaders(const struct product_input *input, struct product_li
 /* For products whose files always depend on the object: needs_object(). */
 bool product_needs_object(const struct product_input *input);
 
-extern const struct product bitsandbytes_product, compressed_tensors_product, diffusers_product, hf_product,
-    layouts_product, mlx_product, sdcpp_product, single_file_product, whisper_product;
+extern const struct product adapter_product, bitsandbytes_product, compressed_tensors_product, diffusers_product,
+    hf_product, layouts_product, mlx_product, mmproj_product, sdcpp_product, single_file_product, whisper_product;

@@ -1,7 +1,7 @@
 #include "fs/tree/content.h"
 
-extern const struct content adapter_files_content, cache_tag_files_content, component_files_content, gguf_files_content,
-    library_files_content, metadata_file_content, mmproj_files_content, side_files_content, tensor_files_content;
+extern const struct content cache_tag_files_content, component_files_content, gguf_files_content, library_files_content,
+    metadata_file_content, side_files_content, tensor_files_content;
 
 #define PRODUCT(row)                                                                                                   \
     &(const struct content)                                                                                            \
@@ -14,8 +14,8 @@ extern const struct content adapter_files_content, cache_tag_files_content, comp
 const struct content *const contents[] = {
     &metadata_file_content,
     &gguf_files_content,
-    &adapter_files_content,
-    &mmproj_files_content,
+    PRODUCT(adapter_product),
+    PRODUCT(mmproj_product),
     PRODUCT(whisper_product),
     PRODUCT(sdcpp_product),
     PRODUCT(diffusers_product),

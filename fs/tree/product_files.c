@@ -41,7 +41,7 @@ static const void *object_of(struct shown_product *shown, struct error *error)
     const struct product *product = shown->product;
     const void *made;
     if (once_get(&shown->made, run_make, shown, &made, error) == FAILED && product->left_out != NULL)
-        checkpoint_note(shown->input.checkpoint, product->left_out_subject, "%s: %s", product->left_out,
+        checkpoint_note(shown->input.checkpoint, product->left_out_subject, "%s: %s", product->left_out(&shown->input),
                         error->message);
     return made;
 }
@@ -120,12 +120,18 @@ static void release(void *context)
     once_destroy(&((struct shown_product *)context)->made);
 }
 
-/* Returns the product as this tree shows it. */
-static struct shown_product *shown_of(struct tree *tree, const struct product *product)
+static struct shown_product *find_shown(const struct tree *tree, const struct product *product)
 {
     struct shown_product *shown = tree->products;
     while (shown != NULL && shown->product != product)
         shown = shown->next;
+    return shown;
+}
+
+/* Returns the product as this tree shows it. */
+static struct shown_product *shown_of(struct tree *tree, const struct product *product)
+{
+    struct shown_product *shown = find_shown(tree, product);
     if (shown != NULL)
         return shown;
     shown = tree->products =
@@ -185,6 +191,8 @@ static void add_list(struct shown_product *lister, node_id root, const struct pr
             tree_add_place(lister->tree, list->hints[i].path, list->hints[i].place, list->hints[i].text);
         else
             tree_add_hint(lister->tree, list->hints[i].path, list->hints[i].text);
+    for (size_t i = 0; i < list->n_releases; i++)
+        tree_on_free(lister->tree, list->releases[i].release, list->releases[i].context);
 }
 
 /* Lists files, and first makes the object if their names follow from it. */

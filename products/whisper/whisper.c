@@ -259,12 +259,17 @@ static bool list_files(const struct product_input *input, const void *made, cons
     return true;
 }
 
+static const char *left_out(const struct product_input *input)
+{
+    return "left out";
+}
+
 const struct product whisper_product = {
     .name = "whisper",
     .summary = "ggml-model.bin, ggml/: Whisper models for whisper.cpp",
     .is_offered = is_offered,
     .make = make_model,
     .files = list_files,
-    .left_out = "left out",
+    .left_out = left_out,
     .left_out_subject = SUBJECT_WHISPER,
 };

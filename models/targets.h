@@ -1,8 +1,8 @@
 /* Targets: the GGUF files that are made from a model, a row each.
  *
  * A target is the path of its file, the kind of its model, and the maker of its artifact: the converter,
- * llama-quantize, for diffusion models ComfyUI-GGUF's own of both, or for a GGUF a copy. fs/tree/target_files.c shows
- * the files. To add a target, write its row in targets.c. Every mix (models/quantize/mix.h) is also a target:
+ * llama-quantize, for diffusion models ComfyUI-GGUF's own of both, or for a GGUF a copy. products/gguf/ lists the
+ * files. To add a target, write its row in targets.c. Every mix (models/quantize/mix.h) is also a target:
  * gguf/model-MIX.gguf. */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "models/packings/packings.h"
 #include "models/projectors/projector.h"
 #include "models/quantize/mix.h"
+#include "products/product.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -246,7 +247,8 @@ void profile_gather(struct profile *profile, const struct tree *tree, struct are
         return;
     }
     const struct state_dict *dict = state_dict_of(checkpoint);
-    const struct gguf_model *model = facts.keys != NULL || dict != NULL ? NULL : tree_model(tree);
+    const struct gguf_edition *edition = facts.keys == NULL ? tree_object(tree, &gguf_product) : NULL;
+    const struct gguf_model *model = edition != NULL ? edition->model : NULL;
     if (facts.keys != NULL || (model != NULL && model->family != NULL)) {
         gather_keys(profile, facts.keys != NULL ? facts.keys : &model->kvs, arena);
         profile->file_type = facts.keys != NULL ? profile->file_type : NULL;

@@ -1,6 +1,6 @@
 #include "fs/tree/content.h"
 
-extern const struct content cache_tag_files_content, component_files_content, gguf_files_content, library_files_content,
+extern const struct content cache_tag_files_content, component_files_content, library_files_content,
     metadata_file_content, side_files_content, tensor_files_content;
 
 #define PRODUCT(row)                                                                                                   \
@@ -13,7 +13,8 @@ extern const struct content cache_tag_files_content, component_files_content, gg
 /* clang-format off */
 const struct content *const contents[] = {
     &metadata_file_content,
-    &gguf_files_content,
+    PRODUCT(gguf_product),
+    PRODUCT(diffusion_gguf_product),
     PRODUCT(adapter_product),
     PRODUCT(mmproj_product),
     PRODUCT(whisper_product),

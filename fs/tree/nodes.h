@@ -130,10 +130,9 @@ struct tree {
     void *planned_context;
     tree_checkpoint_function *opened;
     void *opened_context;
-    struct kept_files *kept;          /* NULL: nothing is kept */
-    struct kept_findings *findings;   /* NULL: none are kept */
-    struct shown_product *products;   /* product_files.c */
-    struct target_files *model_files; /* those of the model that model.gguf is written from, or NULL */
+    struct kept_files *kept;        /* NULL: nothing is kept */
+    struct kept_findings *findings; /* NULL: none are kept */
+    struct shown_product *products; /* product_files.c */
 };
 
 /* Nodes (nodes.c). */

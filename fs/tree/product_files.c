@@ -13,6 +13,7 @@ struct shown_product {
     struct tree *tree;
     const struct product *product;
     struct product_input input;
+    bool is_offered;
     struct once made;
     struct shown_product *next;
 };
@@ -126,6 +127,13 @@ static struct shown_product *find_shown(const struct tree *tree, const struct pr
     while (shown != NULL && shown->product != product)
         shown = shown->next;
     return shown;
+}
+
+const void *tree_object(const struct tree *tree, const struct product *product)
+{
+    struct error noted;
+    struct shown_product *shown = find_shown(tree, product);
+    return shown != NULL && shown->is_offered ? object_of(shown, &noted) : NULL;
 }
 
 /* Returns the product as this tree shows it. */
@@ -325,7 +333,7 @@ bool product_files_add(struct tree *tree, const struct product *product, struct 
 {
     struct shown_product *shown = shown_of(tree, product);
     struct product_list hints = {.arena = tree_arena(tree)};
-    bool is_offered = product->is_offered(&shown->input, &hints);
+    shown->is_offered = product->is_offered(&shown->input, &hints);
     add_list(shown, TREE_ROOT, &hints);
-    return !is_offered || add_root(shown, error);
+    return !shown->is_offered || add_root(shown, error);
 }

@@ -55,9 +55,10 @@ const struct content_options *tree_options(const struct tree *tree);
 struct origin tree_origin_of_model(const struct tree *tree);
 struct origin tree_origin_of_packed(const struct tree *tree);
 
-/* Returns the model that model.gguf is written from, which is made if no file has been planned. NULL if there is none,
- * or it cannot be made, which is noted. */
-const struct gguf_model *tree_model(const struct tree *tree);
+/* Returns the object that a product's files are made from (products/product.h), which is made if no file has been
+ * planned. NULL if the product is not offered, or the object cannot be made, which is noted. */
+struct product;
+const void *tree_object(const struct tree *tree, const struct product *product);
 
 /* Returns the tensors as tensors/ shows them. */
 const struct shown_tensors *tree_shown(const struct tree *tree);

@@ -1,7 +1,7 @@
 #include "fs/tree/content.h"
 
-extern const struct content cache_tag_files_content, component_files_content, library_files_content,
-    metadata_file_content, side_files_content, tensor_files_content;
+extern const struct content cache_tag_content, component_files_content, library_files_content, metadata_file_content,
+    side_files_content, tensor_files_content;
 
 #define PRODUCT(row)                                                                                                   \
     &(const struct content)                                                                                            \
@@ -30,7 +30,7 @@ const struct content *const contents[] = {
     PRODUCT(single_file_product),
     &side_files_content,
     &library_files_content,
-    &cache_tag_files_content,
+    &cache_tag_content,
     NULL,
 };
 /* clang-format on */

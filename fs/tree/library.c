@@ -1,6 +1,6 @@
 #include "fs/tree/library.h"
 
-#include "fs/tree/cache_tag_files.h"
+#include "fs/tree/cache_tag.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 

@@ -5,7 +5,7 @@
  *   (library_files.c). Looking into the directory opens the model.
  * - `ollama/`: a store for Ollama (ollama.c) of the same files.
  * - `metadata.json`: the models.
- * - `CACHEDIR.TAG` (cache_tag_files.h). */
+ * - `CACHEDIR.TAG` (cache_tag.h). */
 #pragma once
 
 #include "fs/tree/tree.h"

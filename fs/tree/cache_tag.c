@@ -1,4 +1,4 @@
-#include "fs/tree/cache_tag_files.h"
+#include "fs/tree/cache_tag.h"
 
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
@@ -25,7 +25,7 @@ static bool add(struct tree *tree, struct error *error)
     return true;
 }
 
-const struct content cache_tag_files_content = {
+const struct content cache_tag_content = {
     .name = "cachedir-tag",
     .summary = "CACHEDIR.TAG, by which backup programs know what can be made again",
     .of_parts = true,

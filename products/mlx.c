@@ -17,6 +17,7 @@
 #include "models/engines/mlx_modules.h"
 #include "models/engines/mlx_tensors.h"
 #include "models/huggingface/hf_model.h"
+#include "models/huggingface/shards.h"
 #include "quant/convert.h"
 #include "quant/grouped.h"
 
@@ -272,29 +273,22 @@ struct output {
     const struct mlx_variant *variant;
     struct arena *arena;
     struct tensor *tensors;
-    uint32_t *shards; /* by tensor */
-    size_t n_tensors, n_shards, capacity;
-    uint64_t in_shard, total_size, n_parameters;
+    struct shards shards;
+    size_t n_tensors;
 };
 
-/* Adds a tensor of that size to the last shard, or to a new one. */
-static void add_to_shard(struct output *output, uint64_t size)
+/* Returns the shard of the next tensor. */
+static uint32_t add_to_shard(struct output *output, uint64_t size)
 {
     static const uint64_t most = (uint64_t)5 << 30; /* bytes of a shard; a larger tensor has its own */
-    if (output->n_shards == 0 || output->in_shard + size > most) {
-        output->n_shards++;
-        output->in_shard = 0;
-    }
-    output->in_shard += size;
-    output->total_size += size;
+    return shards_append(&output->shards, size, most);
 }
 
 static void put(struct output *output, const struct mlx_tensor *tensor, const char *suffix, const struct view *view)
 {
     const char *name = arena_printf(output->arena, "%s%s", tensor->module, suffix);
-    add_to_shard(output, view_bytes(view));
-    output->tensors[output->n_tensors] = tensor_of_view(name, view);
-    output->shards[output->n_tensors++] = (uint32_t)output->n_shards - 1;
+    output->shards.shard_of[output->n_tensors] = add_to_shard(output, view_bytes(view));
+    output->tensors[output->n_tensors++] = tensor_of_view(name, view);
 }
 
 /* Gives the rows of a matrix back to the matrices of a stack. */
@@ -321,7 +315,7 @@ static bool put_quantized(struct output *output, const struct mlx_tensor *tensor
     put(output, tensor, ".scales", restack(arena, view_group_scales(arena, matrix, grouping, NULL), view));
     if (grouping->scale == SCALE_AFFINE)
         put(output, tensor, ".biases", restack(arena, view_group_edges(arena, matrix, grouping), view));
-    output->n_parameters += codes->n_elements * WORD_BITS / parameters->bits;
+    output->shards.total_parameters += codes->n_elements * WORD_BITS / parameters->bits;
     return true;
 }
 
@@ -343,7 +337,7 @@ static bool put_tensor(struct output *output, const struct mlx_tensor *tensor, s
     if (parameters.mode != NULL)
         return put_quantized(output, tensor, view, &parameters, error);
     put(output, tensor, tensor->suffix, view);
-    output->n_parameters += tensor->is_of_branch ? 0 : view->n_elements;
+    output->shards.total_parameters += tensor->is_of_branch ? 0 : view->n_elements;
     return true;
 }
 
@@ -383,7 +377,7 @@ static bool make_output(const struct mlx_model *model, const struct mlx_variant 
                               .variant = variant,
                               .arena = arena,
                               .tensors = arena_array(arena, MOST_PARTS * n + 1, sizeof *output->tensors),
-                              .shards = arena_array(arena, MOST_PARTS * n + 1, sizeof *output->shards)};
+                              .shards.shard_of = arena_array(arena, MOST_PARTS * n + 1, sizeof(uint32_t))};
     bool good = fits_recipe(model, variant, error);
     for (size_t i = 0; i < n && good; i++)
         good = put_tensor(output, &model->tensors.tensors[i], error);
@@ -400,18 +394,7 @@ static size_t count_shards(const struct mlx_model *model, const struct mlx_varia
     const struct dtype *cast = cast_of(model, variant);
     for (size_t i = 0; i < model->tensors.n_tensors; i++)
         add_sizes(&output, cast, &model->tensors.tensors[i]);
-    return output.n_shards > 0 ? output.n_shards : 1;
-}
-
-/* Writes the name of a shard; returns `out`. */
-enum { SHARD_NAME = 64 };
-static const char *name_shard(size_t shard, size_t n_shards, char out[SHARD_NAME])
-{
-    if (n_shards > 1)
-        snprintf(out, SHARD_NAME, "model-%05zu-of-%05zu.safetensors", shard + 1, n_shards);
-    else
-        strcpy(out, "model.safetensors");
-    return out;
+    return output.shards.n_shards > 0 ? output.shards.n_shards : 1;
 }
 
 struct shard {
@@ -430,7 +413,7 @@ static enum outcome make_shard(const struct product_input *input, const void *ma
     artifact_reserve(ret_artifact, output.n_tensors);
     ret_artifact->n_tensors = 0;
     for (size_t i = 0; i < output.n_tensors; i++)
-        if (output.shards[i] == shard->number)
+        if (output.shards.shard_of[i] == shard->number)
             ret_artifact->tensors[ret_artifact->n_tensors++] =
                 (struct artifact_tensor){&output.tensors[i], encoding_of(output.tensors[i].dtype)};
     return OK;
@@ -446,17 +429,17 @@ static enum outcome write_index(const struct product_input *input, const void *m
     struct json_writer writer = {.out = out, .letters = JSON_ASCII, .width = INDENT};
     struct arena *arena = arena_new();
     struct output output;
-    char name[SHARD_NAME];
     bool good = make_output(made, variant, arena, &output, error);
     if (good) {
         uint32_t *by_name = tensors_by_name(output.tensors, output.n_tensors);
+        struct shards_entry *entries = arena_array(arena, output.n_tensors, sizeof *entries);
         json_put_template(&writer, "{'metadata': {'total_size': %u, 'total_parameters': %u}, 'weight_map': {",
-                          output.total_size, output.n_parameters);
+                          output.shards.total_size, output.shards.total_parameters);
         for (size_t i = 0; i < output.n_tensors; i++) {
             const struct tensor *tensor = &output.tensors[by_name[i]];
-            json_put_key(&writer, tensor->name, tensor->name_length);
-            json_put_text(&writer, NULL, name_shard(output.shards[by_name[i]], output.n_shards, name));
+            entries[i] = (struct shards_entry){tensor->name, tensor->name_length, output.shards.shard_of[by_name[i]]};
         }
+        shards_put_map(&writer, &output.shards, entries, output.n_tensors);
         json_end(&writer);
         json_end(&writer);
         free(by_name);
@@ -564,12 +547,12 @@ static enum outcome write_card(const struct product_input *input, const void *ma
 static bool list_files(const struct product_input *input, const void *made, const void *variant,
                        struct product_list *list, struct error *error)
 {
-    size_t n_shards = made != NULL ? count_shards(made, variant) : 1;
-    struct shard *shards = arena_array(list->arena, n_shards, sizeof *shards);
-    for (size_t i = 0; i < n_shards; i++) {
-        char name[SHARD_NAME];
+    const struct shards all = {.n_shards = made != NULL ? count_shards(made, variant) : 1};
+    struct shard *shards = arena_array(list->arena, all.n_shards, sizeof *shards);
+    for (size_t i = 0; i < all.n_shards; i++) {
+        char name[SHARDS_NAME];
         shards[i] = (struct shard){variant, i};
-        const char *path = arena_strdup(list->arena, name_shard(i, n_shards, name));
+        const char *path = arena_strdup(list->arena, shards_name(&all, i, name));
         product_add(list, (struct product_file){.path = path, .make = make_shard, .what = &shards[i]});
     }
     product_add(list,

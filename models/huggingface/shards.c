@@ -85,6 +85,17 @@ size_t shards_spread(const uint64_t *sizes, size_t n_tensors, uint64_t max_size,
     return n_shards;
 }
 
+uint32_t shards_append(struct shards *shards, uint64_t size, uint64_t max_size)
+{
+    if (shards->n_shards == 0 || shards->last_size + size > max_size) {
+        shards->n_shards++;
+        shards->last_size = 0;
+    }
+    shards->last_size += size;
+    shards->total_size += size;
+    return (uint32_t)shards->n_shards - 1;
+}
+
 bool shards_few_enough(size_t n_shards, uint64_t max_size, struct error *error)
 {
     return n_shards <= SHARDS_MAX ||
@@ -167,21 +178,27 @@ void shards_artifact(const struct hf_model *model, const struct shards *shards, 
     *ret_artifact = artifact;
 }
 
+void shards_put_map(struct json_writer *writer, const struct shards *shards, const struct shards_entry *entries,
+                    size_t n_entries)
+{
+    char file[SHARDS_NAME];
+    for (size_t i = 0; i < n_entries; i++) {
+        json_put_key(writer, entries[i].name, entries[i].name_length);
+        json_put_text(writer, NULL, shards_name(shards, entries[i].shard, file));
+    }
+}
+
 void shards_write_entries(const struct shards *shards, const struct shards_entry *entries, size_t n_entries,
                           struct buffer *out)
 {
     struct json_writer writer = {.out = out, .letters = JSON_ASCII};
-    char file[SHARDS_NAME];
     json_begin_object(&writer, NULL);
     json_begin_object(&writer, "metadata");
     json_put_number(&writer, "total_parameters", shards->total_parameters);
     json_put_number(&writer, "total_size", shards->total_size);
     json_end(&writer);
     json_begin_object(&writer, "weight_map");
-    for (size_t i = 0; i < n_entries; i++) {
-        json_put_key(&writer, entries[i].name, entries[i].name_length);
-        json_put_text(&writer, NULL, shards_name(shards, entries[i].shard, file));
-    }
+    shards_put_map(&writer, shards, entries, n_entries);
     json_end(&writer);
     json_end(&writer);
     buffer_append_text(out, "\n");

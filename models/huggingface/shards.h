@@ -1,7 +1,7 @@
-/* The shards of a model, as save_pretrained() spreads tensors over files.
+/* The shards of a directory's weights, as save_pretrained() or mlx-lm spreads tensors over files.
  *
  * Source: huggingface_hub, serialization/_base.py, split_state_dict_into_shards_factory(); transformers,
- * modeling_utils.py, save_pretrained(). */
+ * modeling_utils.py, save_pretrained(); mlx-lm, utils.py, make_shards(). */
 #pragma once
 
 #include "base/buffer.h"
@@ -18,6 +18,7 @@ struct shards {
     uint32_t *shard_of;  /* shard_of[i] is the shard, from 0, of the planner's i-th tensor */
     uint64_t total_size; /* bytes of all tensors */
     uint64_t total_parameters;
+    uint64_t last_size; /* bytes of the last shard, for shards_append() */
 };
 
 /* Parses a size as transformers spells it: 5GB or 300MB (powers of 1000), 2GiB (powers of 1024), or a number of bytes.
@@ -27,6 +28,10 @@ bool shards_parse_size(const char *text, uint64_t *ret_size, struct error *error
 /* Spreads tensors over shards, in the order of state_dict(): fills in the shard of each, and returns how many there
  * are. A tensor larger than the limit is a shard of its own, numbered before the open one. */
 size_t shards_spread(const uint64_t *sizes, size_t n_tensors, uint64_t max_size, uint32_t *ret_shard_of);
+
+/* Adds a tensor of that size to the last shard, or to a new one that the tensor would make larger than the limit:
+ * mlx-lm cuts shards in the order of its tensors. Returns the tensor's shard. */
+uint32_t shards_append(struct shards *shards, uint64_t size, uint64_t max_size);
 
 /* Refuses more than SHARDS_MAX, which a tiny limit would give. */
 bool shards_few_enough(size_t n_shards, uint64_t max_size, struct error *error);
@@ -65,3 +70,8 @@ struct shards_entry {
 
 void shards_write_entries(const struct shards *shards, const struct shards_entry *entries, size_t n_entries,
                           struct buffer *out);
+
+/* Writes the members of an index's weight_map. */
+struct json_writer;
+void shards_put_map(struct json_writer *writer, const struct shards *shards, const struct shards_entry *entries,
+                    size_t n_entries);

@@ -1,16 +1,10 @@
-/* Filling and freeing a tree. */
+/* Filling a tree. */
 #include "formats/source_remade.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
-#include "fs/tree/kept_files.h"
-#include "fs/tree/kept_findings.h"
 #include "fs/tree/nodes.h"
-#include "fs/tree/planner.h"
-
-#include "base/lock.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 node_id tree_add_directory(struct tree *tree, node_id parent, const char *name)
@@ -181,22 +175,6 @@ void tree_on_free(struct tree *tree, void (*release)(void *context), void *conte
     tree->releases[tree->n_releases++] = (struct release){release, context};
 }
 
-static struct dated_origin dated(const struct tree *tree, struct origin origin)
-{
-    return (struct dated_origin){origin, file_time(origin.sources, origin.n_sources, &tree->options->file_request)};
-}
-
-/* Finds the shared origins. Without weights, directories get the time of all inputs. */
-static void find_origins(struct tree *tree)
-{
-    const struct checkpoint *checkpoint = tree->checkpoint;
-    tree->packed = dated(tree, origin_of_packed(checkpoint, tree->arena));
-    tree->model = dated(tree, origin_of_model(checkpoint, tree->arena));
-    tree->weights = dated(tree, (struct origin){checkpoint->sources, checkpoint->n_sources});
-    if (checkpoint->n_sources == 0)
-        tree->weights.time = tree->model.time;
-}
-
 struct origin tree_origin_of_model(const struct tree *tree)
 {
     return tree->model.origin;
@@ -205,55 +183,6 @@ struct origin tree_origin_of_model(const struct tree *tree)
 struct origin tree_origin_of_packed(const struct tree *tree)
 {
     return tree->packed.origin;
-}
-
-struct tree *tree_empty(const struct checkpoint *checkpoint, const struct content_options *options)
-{
-    struct tree *tree = memory_alloc(sizeof *tree);
-    *tree = (struct tree){
-        .checkpoint = checkpoint,
-        .options = options,
-        .arena = arena_new(),
-        .planner = planner_new(),
-    };
-    find_origins(tree);
-    lock_init(&tree->lock);
-    lock_init(&tree->filling);
-    event_init(&tree->plan_ended);
-    tree->shown = shown_tensors_of(checkpoint);
-    if (options->keep != KEEP_NONE)
-        tree->kept = kept_files_new();
-    tree->findings = kept_findings_new(checkpoint, options);
-    node_add(tree, NULL, "", true);
-    return tree;
-}
-
-void tree_free(struct tree *tree)
-{
-    if (tree == NULL)
-        return;
-    planner_free(tree->planner);
-    for (size_t i = 0; i < tree->n_branches; i++)
-        if (tree->branches[i]->of == NULL)
-            tree_free(tree->branches[i]->tree);
-    kept_files_free(tree->kept);
-    kept_findings_free(tree->findings);
-    for (size_t i = tree->n_releases; i-- > 0;)
-        tree->releases[i].release(tree->releases[i].context);
-    node_spans_freed(tree);
-    for (uint32_t i = 0; i < tree->n_nodes; i++) {
-        arena_free(tree->nodes[i]->arena);
-        free(tree->nodes[i]->reason);
-        free(tree->nodes[i]->outage);
-    }
-    free(tree->branches);
-    event_destroy(&tree->plan_ended);
-    lock_destroy(&tree->filling);
-    lock_destroy(&tree->lock);
-    free(tree->releases);
-    free(tree->collections);
-    arena_free(tree->arena);
-    free(tree);
 }
 
 const struct checkpoint *tree_checkpoint(const struct tree *tree)

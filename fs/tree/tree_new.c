@@ -1,8 +1,81 @@
+/* Making and freeing a tree. */
 #include "fs/tree/content.h"
+#include "fs/tree/content_options.h"
+#include "fs/tree/kept_files.h"
+#include "fs/tree/kept_findings.h"
+#include "fs/tree/nodes.h"
+#include "fs/tree/planner.h"
 
 #include "formats/source.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
+
+#include <stdlib.h>
+
+static struct dated_origin dated(const struct tree *tree, struct origin origin)
+{
+    return (struct dated_origin){origin, file_time(origin.sources, origin.n_sources, &tree->options->file_request)};
+}
+
+/* Finds the shared origins. Without weights, directories get the time of all inputs. */
+static void find_origins(struct tree *tree)
+{
+    const struct checkpoint *checkpoint = tree->checkpoint;
+    tree->packed = dated(tree, origin_of_packed(checkpoint, tree->arena));
+    tree->model = dated(tree, origin_of_model(checkpoint, tree->arena));
+    tree->weights = dated(tree, (struct origin){checkpoint->sources, checkpoint->n_sources});
+    if (checkpoint->n_sources == 0)
+        tree->weights.time = tree->model.time;
+}
+
+struct tree *tree_empty(const struct checkpoint *checkpoint, const struct content_options *options)
+{
+    struct tree *tree = memory_alloc(sizeof *tree);
+    *tree = (struct tree){
+        .checkpoint = checkpoint,
+        .options = options,
+        .arena = arena_new(),
+        .planner = planner_new(),
+    };
+    find_origins(tree);
+    lock_init(&tree->lock);
+    lock_init(&tree->filling);
+    event_init(&tree->plan_ended);
+    tree->shown = shown_tensors_of(checkpoint);
+    if (options->keep != KEEP_NONE)
+        tree->kept = kept_files_new();
+    tree->findings = kept_findings_new(checkpoint, options);
+    node_add(tree, NULL, "", true);
+    return tree;
+}
+
+void tree_free(struct tree *tree)
+{
+    if (tree == NULL)
+        return;
+    planner_free(tree->planner);
+    for (size_t i = 0; i < tree->n_branches; i++)
+        if (tree->branches[i]->of == NULL)
+            tree_free(tree->branches[i]->tree);
+    kept_files_free(tree->kept);
+    kept_findings_free(tree->findings);
+    for (size_t i = tree->n_releases; i-- > 0;)
+        tree->releases[i].release(tree->releases[i].context);
+    node_spans_freed(tree);
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        arena_free(tree->nodes[i]->arena);
+        free(tree->nodes[i]->reason);
+        free(tree->nodes[i]->outage);
+    }
+    free(tree->branches);
+    event_destroy(&tree->plan_ended);
+    lock_destroy(&tree->filling);
+    lock_destroy(&tree->lock);
+    free(tree->releases);
+    free(tree->collections);
+    arena_free(tree->arena);
+    free(tree);
+}
 
 /* Reports whether the checkpoint has what files of this kind are made from. */
 static bool applies(const struct content *content, const struct checkpoint *checkpoint)

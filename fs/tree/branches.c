@@ -1,7 +1,9 @@
 /* Branches: directories of other trees. */
 #include "base/attempt.h"
 #include "base/lock.h"
-#include "fs/tree/nodes.h"
+#include "fs/tree/node_ops.h"
+
+#include <string.h>
 
 static void planned_in_branch(void *context)
 {
@@ -79,11 +81,24 @@ bool tree_add_part_of_branch(struct tree *tree, node_id parent, const char *name
                       &(struct tree_branch){.of = tree->branches[whole->branch - 1], .path = directory});
 }
 
-bool branch_find(struct tree *tree, node_id id, struct branch_node *ret_found)
+/* Returns the number, from 1, of the branch that a node is in, or is the top directory of; 0: none. */
+static uint64_t branch_number(const struct tree *tree, node_id id)
 {
     const struct node *top = node_of(tree, id);
     uint64_t number = top != NULL ? top->branch : (id & BRANCH_MASK) >> BRANCH_SHIFT;
-    if (number == 0 || number > tree->n_branches)
+    return number <= tree->n_branches ? number : 0;
+}
+
+bool branch_has(const struct tree *tree, node_id id)
+{
+    return branch_number(tree, id) != 0;
+}
+
+bool branch_find(struct tree *tree, node_id id, struct branch_node *ret_found)
+{
+    const struct node *top = node_of(tree, id);
+    uint64_t number = branch_number(tree, id);
+    if (number == 0)
         return false;
     const struct tree_branch *branch = tree->branches[number - 1];
     bool is_open = node_plan(tree, tree->nodes[branch->node]);
@@ -108,6 +123,136 @@ bool branch_take(const struct branch_node *branch, struct node_attributes *attri
     attributes->id = branch_id_here(branch, attributes->id);
     return true;
 }
+
+/* Nodes in a branch are those of its tree, under other numbers. */
+
+static bool attributes(const struct place *place, enum waiting waiting, struct node_attributes *ret_attributes)
+{
+    struct branch_node found;
+    bool (*get)(struct tree *, node_id, struct node_attributes *) =
+        waiting == WAIT_FOR_NONE ? tree_attributes_prepared : tree_attributes;
+    return branch_find(place->tree, place->id, &found) && found.tree != NULL &&
+           get(found.tree, found.id, ret_attributes) && branch_take(&found, ret_attributes);
+}
+
+static bool lookup(const struct place *place, const char *name, struct node_attributes *ret_attributes)
+{
+    struct branch_node found;
+    if (!branch_find(place->tree, place->id, &found))
+        return false;
+    ret_attributes->unreached = found.unreached;
+    return found.tree != NULL && tree_lookup(found.tree, found.id, name, ret_attributes) &&
+           branch_take(&found, ret_attributes);
+}
+
+static bool is_unreached(const struct place *place)
+{
+    struct branch_node found;
+    return branch_find(place->tree, place->id, &found) && found.unreached;
+}
+
+static bool prepare(const struct place *place, const char *name)
+{
+    struct branch_node found;
+    return !branch_find(place->tree, place->id, &found) || found.tree == NULL ||
+           tree_prepare(found.tree, found.id, name);
+}
+
+static bool prepare_top(const struct place *place, const char *name)
+{
+    return node_prepare(place->tree, place->node) && prepare(place, name);
+}
+
+static node_id parent(const struct place *place)
+{
+    struct branch_node found;
+    bool is_open = branch_find(place->tree, place->id, &found) && found.tree != NULL;
+    return is_open ? branch_id_here(&found, tree_parent(found.tree, found.id)) : TREE_ROOT;
+}
+
+struct branch_listing {
+    const struct branch_node *branch;
+    tree_emit *emit;
+    void *context;
+};
+
+static bool emit_from_branch(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    const struct branch_listing *listing = context;
+    struct node_attributes here = *attributes;
+    branch_take(listing->branch, &here);
+    return listing->emit(listing->context, index, name, &here);
+}
+
+static void list(const struct place *place, uint64_t first, enum waiting waiting, tree_emit *emit, void *context)
+{
+    struct branch_node found;
+    if (branch_find(place->tree, place->id, &found) && found.tree != NULL)
+        node_list(found.tree, found.id, first, waiting, emit_from_branch,
+                  &(struct branch_listing){&found, emit, context});
+}
+
+static bool file(const struct place *place, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    struct branch_node found;
+    bool is_open = branch_find(place->tree, place->id, &found) && found.tree != NULL;
+    return is_open ? tree_file(found.tree, found.id, arena, ret_file, error) : error_set(error, "no such file");
+}
+
+static bool whole_file(const struct place *place, struct whole_file *ret_whole)
+{
+    struct branch_node found;
+    return branch_find(place->tree, place->id, &found) && found.tree != NULL &&
+           tree_whole_file(found.tree, found.id, ret_whole);
+}
+
+static void xattrs(const struct place *place, tree_emit_xattr *emit, void *context)
+{
+    struct branch_node found;
+    if (branch_find(place->tree, place->id, &found) && found.tree != NULL)
+        tree_xattrs(found.tree, found.id, emit, context);
+}
+
+static const char *path(const struct place *place, struct arena *arena, bool *ret_is_whole)
+{
+    struct branch_node found;
+    if (!branch_find(place->tree, place->id, &found))
+        return NULL;
+    const char *top = tree_path(place->tree, found.top, arena);
+    *ret_is_whole = true;
+    if (found.tree == NULL)
+        return top;
+    const char *inner = tree_path(found.tree, found.id, arena), *root = tree_path(found.tree, found.root, arena);
+    inner += strlen(root);
+    return arena_printf(arena, "%s/%s", top, inner + (*inner == '/'));
+}
+
+const struct node_ops branch_ops = {
+    .attributes = attributes,
+    .lookup = lookup,
+    .is_unreached = is_unreached,
+    .prepare = prepare,
+    .parent = parent,
+    .list = list,
+    .file = file,
+    .whole_file = whole_file,
+    .xattrs = xattrs,
+    .path = path,
+};
+
+/* The directory itself is stored here, and its entries are the branch's. */
+const struct node_ops branch_top_ops = {
+    .attributes = stored_attributes,
+    .lookup = lookup,
+    .is_unreached = is_unreached,
+    .prepare = prepare_top,
+    .parent = stored_parent,
+    .list = list,
+    .file = stored_file,
+    .whole_file = stored_whole_file,
+    .xattrs = stored_xattrs,
+    .path = stored_name,
+};
 
 struct tree *tree_branch(struct tree *tree, node_id directory)
 {

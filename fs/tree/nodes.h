@@ -175,6 +175,10 @@ static inline int node_plan_state(const struct node *node)
  * reached, or if this thread is planning it: metadata.json lists all other files. */
 bool node_plan(struct tree *tree, struct node *node);
 
+/* Reports whether the node is planned. If not, starts its plan once, on another thread, or makes it here if no thread
+ * can be had. */
+bool node_prepare(struct tree *tree, struct node *node);
+
 /* Reports whether a look into the directory must first plan its node. */
 static inline bool node_is_opened_late(const struct node *node)
 {
@@ -205,7 +209,10 @@ struct branch_node {
     node_id top, prefix; /* the number of that directory here, and the high bits of all other nodes' numbers here */
 };
 
-/* Reports whether a node is a branch's directory or inside a branch, and opens that branch. */
+/* Reports whether a node is a branch's directory or inside a branch. */
+bool branch_has(const struct tree *tree, node_id id);
+
+/* Like branch_has(), and opens that branch. */
 bool branch_find(struct tree *tree, node_id id, struct branch_node *ret_found);
 
 /* Returns the number, in this tree, of a node of the branch's tree. */

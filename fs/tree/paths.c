@@ -1,7 +1,7 @@
 /* Paths: the node of a path, the path of a node, and the reason why a path leads nowhere. */
 #include "base/text.h"
 #include "fs/tree/name.h"
-#include "fs/tree/nodes.h"
+#include "fs/tree/node_ops.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -201,47 +201,18 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
     return walk(tree, TREE_ROOT, path, ret_attributes, error);
 }
 
-/* Gets the last name in a computed node's path. */
-static void computed_name(const struct computed *computed, char name[TREE_MAX_NAME + 1])
-{
-    const struct tree_collection *owner = computed->owner;
-    uint64_t size;
-    *name = '\0';
-    if (computed->slot < 0)
-        owner->collection->name(owner->context, computed->item, name);
-    else
-        owner->collection->file(owner->context, computed->item, (unsigned)computed->slot, name, &size);
-}
-
-static const char *path_in_branch(struct tree *tree, const struct branch_node *found, struct arena *arena)
-{
-    const char *top = tree_path(tree, found->top, arena);
-    if (found->tree == NULL)
-        return top;
-    const char *path = tree_path(found->tree, found->id, arena), *root = tree_path(found->tree, found->root, arena);
-    path += strlen(root);
-    return arena_printf(arena, "%s/%s", top, path + (*path == '/'));
-}
-
 const char *tree_path(struct tree *tree, node_id id, struct arena *arena)
 {
     const char *path = NULL;
-    for (node_id at = id, above; at != TREE_ROOT; at = above) {
-        char computed_part[TREE_MAX_NAME + 1];
-        const char *part = computed_part;
-        struct computed computed;
-        const struct node *node = node_of(tree, at);
-        struct branch_node found;
-        if (node != NULL)
-            part = node->name;
-        else if (branch_find(tree, at, &found))
-            return path_in_branch(tree, &found, arena);
-        else if (computed_of(tree, at, &computed))
-            computed_name(&computed, computed_part);
-        else
+    bool is_whole = false;
+    for (node_id at = id; at != TREE_ROOT && !is_whole;) {
+        struct place place;
+        const struct node_ops *ops = place_of(tree, at, &place);
+        const char *part = ops != NULL ? ops->path(&place, arena, &is_whole) : NULL;
+        if (part == NULL)
             break;
-        above = tree_parent(tree, at);
         path = path != NULL ? arena_printf(arena, "%s/%s", part, path) : arena_strdup(arena, part);
+        at = ops->parent(&place);
     }
     return path != NULL ? path : "";
 }

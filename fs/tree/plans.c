@@ -202,7 +202,7 @@ bool node_plan(struct tree *tree, struct node *node)
     if (node_plan_state(node) == PLANNED || node_plan_state(node) == ABSENT)
         return node_plan_state(node) == PLANNED;
     lock_take(&tree->lock);
-    renew(node, UNREACHED_PAUSE); /* later than prepare_node(), so that a server that has called it does not wait */
+    renew(node, UNREACHED_PAUSE); /* later than node_prepare(), so that a server that has called it does not wait */
     bool unplanned = node_plan_state(node) == UNPLANNED;
     if (unplanned) {
         atomic_store(&node->state, PLANNING);
@@ -224,9 +224,7 @@ static void plan_prepared(void *tree, void *node)
     node_plan(tree, node);
 }
 
-/* Reports whether the node is planned. If not, starts its plan once, on another thread, or makes it here if no thread
- * can be had. */
-static bool prepare_node(struct tree *tree, struct node *node)
+bool node_prepare(struct tree *tree, struct node *node)
 {
     if (node_plan_state(node) == PLANNED || node_plan_state(node) == ABSENT)
         return true;
@@ -244,25 +242,6 @@ bool tree_is_open(const struct tree *tree, node_id directory)
 {
     const struct node *node = node_of(tree, directory);
     return node == NULL || !node_is_opened_late(node) || node_plan_state(node) >= PLANNED;
-}
-
-bool tree_prepare(struct tree *tree, node_id directory, const char *name)
-{
-    struct node *node = node_of(tree, directory);
-    struct branch_node found;
-    bool prepared = true;
-    if (node != NULL && node_is_opened_late(node) && !prepare_node(tree, node))
-        return false;
-    if (branch_find(tree, directory, &found))
-        return found.tree == NULL || tree_prepare(found.tree, found.id, name);
-    if (node == NULL || node->collection != 0 || !node_fill(tree, node))
-        return true;
-    for (uint32_t child = node->first_child; child != 0; child = tree->nodes[child]->next_sibling) {
-        struct node *planned = tree->nodes[child];
-        if (!planned->directory && (name == NULL ? !planned->certain : node_is_called(planned, name)))
-            prepared &= prepare_node(tree, planned);
-    }
-    return prepared;
 }
 
 struct error tree_outage(struct tree *tree)

@@ -144,7 +144,8 @@ static bool is_running;
 
 bool opener_start(const struct opener_roots *roots)
 {
-    is_running = helper_start(&opener, attend, (void *)roots, roots->descriptors);
+    struct opener_roots own = *roots;
+    is_running = helper_start(&opener, attend, &own, roots->descriptors);
     return is_running;
 }
 
@@ -162,8 +163,9 @@ bool opener_is_running(void)
 
 int opener_ask(const struct opener_request *request, const int descriptors[2], struct opener_answer *answer)
 {
+    struct opener_request sent = *request;
     const struct helper_message message = {
-        (void *)request, sizeof *request, {descriptors[0], descriptors[0] >= 0 ? descriptors[1] : -1}};
+        &sent, sizeof sent, {descriptors[0], descriptors[0] >= 0 ? descriptors[1] : -1}};
     struct helper_message reply = {.bytes = answer, .length = sizeof *answer, .descriptors = {-1, -1}};
     if (!helper_ask(&opener, &message, &reply)) {
         answer->reason = errno;

@@ -24,7 +24,7 @@ static atomic_bool has_name;
 static _Thread_local const struct report_sink *thread_sink;
 
 /* Writes a line with one call, so that lines of several processes do not mix. */
-static void add_to_log(int file, const char *text)
+static void add_to_log(int file, char *text)
 {
     char head[64], date[32] = "";
     struct tm local;
@@ -32,7 +32,7 @@ static void add_to_log(int file, const char *text)
     if (localtime_r(&now, &local) != NULL)
         strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", &local);
     int length = snprintf(head, sizeof head, "%s wfs[%d]: ", date, (int)getpid());
-    const struct iovec parts[] = {{head, (size_t)length}, {(char *)text, strlen(text)}, {"\n", 1}};
+    const struct iovec parts[] = {{head, (size_t)length}, {text, strlen(text)}, {"\n", 1}};
     ssize_t written = writev(file, parts, sizeof parts / sizeof *parts);
     (void)written; /* a failure cannot be reported anywhere */
 }

@@ -79,12 +79,14 @@ void findings_save(const struct findings *findings, uint32_t number, const struc
         findings->keeper->save(findings->keeper->context, number, bytes->bytes, bytes->length);
 }
 
-void finding_init(struct finding *finding, struct findings *findings)
+struct finding *finding_new(struct arena *arena, struct findings *findings)
 {
+    struct finding *finding = arena_alloc(arena, sizeof *finding);
     atomic_init(&finding->value, NULL);
     atomic_init(&finding->sought, false);
     finding->findings = findings;
     finding->number = findings->count++;
+    return finding;
 }
 
 void *finding_alloc(size_t length)

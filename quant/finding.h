@@ -33,7 +33,8 @@ bool findings_are_kept(const struct findings *findings);
 void *findings_load(const struct findings *findings, uint32_t number);
 void findings_save(const struct findings *findings, uint32_t number, const struct buffer *bytes);
 
-/* A finding: a member of a view. Its number is that of its place among all, in the order of finding_init(). */
+/* A finding: the part of a view that changes, which the view points to. Its number is that of its place among all, in
+ * the order of finding_new(). */
 struct finding {
     _Atomic(const void *) value;
     struct findings *findings;
@@ -41,7 +42,7 @@ struct finding {
     _Atomic(bool) sought; /* among those that are kept */
 };
 
-void finding_init(struct finding *finding, struct findings *findings);
+struct finding *finding_new(struct arena *arena, struct findings *findings);
 
 /* Returns memory for a finding, with zeros; the one that returns it from finding_function or load() gives it up. All
  * other memory of it is released by finding_discard(). */

@@ -190,10 +190,8 @@ static void plan_thinning(struct arithmetic *arithmetic, struct arena *arena, co
     }
     arithmetic->thinnings = thinnings;
     arithmetic->merged.step = thin_step(operands->sparsifier, &arithmetic->merged.view);
-    if (facts) {
-        arithmetic->facts = arena_alloc(arena, sizeof *arithmetic->facts);
-        finding_init(arithmetic->facts, operands->findings);
-    }
+    if (facts)
+        arithmetic->facts = finding_new(arena, operands->findings);
 }
 
 const struct view *merge_task_arithmetic(struct arena *arena, const struct merge_operands *operands)

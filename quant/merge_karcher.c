@@ -12,7 +12,7 @@ struct karcher {
     struct merged merged;
     double tol;
     unsigned max_iter;
-    struct finding search;
+    struct finding *search;
 };
 
 /* A step of the mean along the sphere. */
@@ -269,8 +269,8 @@ static void *find_search(const void *context, struct error *error)
 
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
-    struct karcher *karcher = (struct karcher *)merged;
-    const struct search *search = finding_get(&karcher->search, find_search, karcher, error);
+    const struct karcher *karcher = (const struct karcher *)merged;
+    const struct search *search = finding_get(karcher->search, find_search, karcher, error);
     float *mean = tile->spare[0];
     if (search == NULL)
         return NULL;
@@ -290,7 +290,7 @@ static bool karcher_read(const struct view *view, uint64_t first, uint64_t count
 
 static void karcher_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    merge_depends_on(view, &((struct karcher *)view)->search, first, count, to);
+    merge_depends_on(view, ((const struct karcher *)view)->search, first, count, to);
 }
 
 const struct view *merge_karcher(struct arena *arena, const struct merge_operands *operands)
@@ -304,6 +304,6 @@ const struct view *merge_karcher(struct arena *arena, const struct merge_operand
     merge_init(&karcher->merged, arena, &op, operands, false);
     karcher->tol = operands->tol;
     karcher->max_iter = operands->max_iter;
-    finding_init(&karcher->search, operands->findings);
+    karcher->search = finding_new(arena, operands->findings);
     return &karcher->merged.view;
 }

@@ -11,7 +11,7 @@ struct multislerp {
     struct merged merged;
     double eps;
     const float *weights;
-    struct finding sphere;
+    struct finding *sphere;
 };
 
 /* The numbers found so far, in passes over the tensor. */
@@ -192,8 +192,8 @@ static void *find_sphere(const void *context, struct error *error)
 
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
-    struct multislerp *multislerp = (struct multislerp *)merged;
-    const struct sphere *sphere = finding_get(&multislerp->sphere, find_sphere, multislerp, error);
+    const struct multislerp *multislerp = (const struct multislerp *)merged;
+    const struct sphere *sphere = finding_get(multislerp->sphere, find_sphere, multislerp, error);
     float *mean = tile->spare[0], *tangent = tile->spare[1];
     if (sphere == NULL)
         return NULL;
@@ -222,7 +222,7 @@ static bool multislerp_read(const struct view *view, uint64_t first, uint64_t co
 
 static void multislerp_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    merge_depends_on(view, &((struct multislerp *)view)->sphere, first, count, to);
+    merge_depends_on(view, ((const struct multislerp *)view)->sphere, first, count, to);
 }
 
 static const float *weights_of(struct arena *arena, const struct merge_operands *operands)
@@ -246,6 +246,6 @@ const struct view *merge_multislerp(struct arena *arena, const struct merge_oper
     merge_init(&multislerp->merged, arena, &op, operands, true);
     multislerp->weights = weights_of(arena, operands);
     multislerp->eps = operands->eps;
-    finding_init(&multislerp->sphere, operands->findings);
+    multislerp->sphere = finding_new(arena, operands->findings);
     return &multislerp->merged.view;
 }

@@ -13,7 +13,7 @@ struct nuslerp {
     struct merged merged;
     double t;
     bool by_rows;
-    struct finding arc; /* of the whole, unless by rows */
+    struct finding *arc; /* of the whole, unless by rows */
 };
 
 /* What two vectors are multiplied by. */
@@ -130,10 +130,10 @@ static void *find_arc(const void *context, struct error *error)
 
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
-    struct nuslerp *nuslerp = (struct nuslerp *)merged;
+    const struct nuslerp *nuslerp = (const struct nuslerp *)merged;
     size_t row = (size_t)view_row_elements(&merged->view);
     const struct arc *arc = NULL;
-    if (!nuslerp->by_rows && (arc = finding_get(&nuslerp->arc, find_arc, nuslerp, error)) == NULL)
+    if (!nuslerp->by_rows && (arc = finding_get(nuslerp->arc, find_arc, nuslerp, error)) == NULL)
         return NULL;
     merge_subtract_base(merged, tile);
     if (arc != NULL)
@@ -153,11 +153,11 @@ static bool nuslerp_read(const struct view *view, uint64_t first, uint64_t count
 
 static void nuslerp_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    struct nuslerp *nuslerp = (struct nuslerp *)view;
+    const struct nuslerp *nuslerp = (const struct nuslerp *)view;
     if (nuslerp->by_rows)
         merge_depends(view, first, count, to);
     else
-        merge_depends_on(view, &nuslerp->arc, first, count, to);
+        merge_depends_on(view, nuslerp->arc, first, count, to);
 }
 
 static const struct view *make_nuslerp(struct arena *arena, const struct merge_operands *operands)
@@ -171,7 +171,7 @@ static const struct view *make_nuslerp(struct arena *arena, const struct merge_o
     nuslerp->by_rows = !operands->flatten;
     if (nuslerp->by_rows)
         nuslerp->merged.step = merge_step_of_rows(&nuslerp->merged.view);
-    finding_init(&nuslerp->arc, operands->findings);
+    nuslerp->arc = finding_new(arena, operands->findings);
     return &nuslerp->merged.view;
 }
 

@@ -11,7 +11,7 @@
 struct sce {
     struct merged merged;
     double share; /* of the elements that vary; 1: all are taken */
-    struct finding facts;
+    struct finding *facts;
 };
 
 struct facts {
@@ -181,8 +181,8 @@ static void raise_to(float *values, size_t n, float least)
 
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
-    struct sce *sce = (struct sce *)merged;
-    const struct facts *facts = finding_get(&sce->facts, find_facts, sce, error);
+    const struct sce *sce = (const struct sce *)merged;
+    const struct facts *facts = finding_get(sce->facts, find_facts, sce, error);
     float *sums = tile->spare[0], *divisors = tile->spare[1];
     if (facts == NULL)
         return NULL;
@@ -210,7 +210,7 @@ static bool sce_read(const struct view *view, uint64_t first, uint64_t count, vo
 
 static void sce_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    merge_depends_on(view, &((struct sce *)view)->facts, first, count, to);
+    merge_depends_on(view, ((const struct sce *)view)->facts, first, count, to);
 }
 
 const struct view *merge_sce(struct arena *arena, const struct merge_operands *operands)
@@ -221,6 +221,6 @@ const struct view *merge_sce(struct arena *arena, const struct merge_operands *o
     merge_init(&sce->merged, arena, &op, operands, true);
     sce->merged.step = MERGE_TILE;
     sce->share = operands->select_topk;
-    finding_init(&sce->facts, operands->findings);
+    sce->facts = finding_new(arena, operands->findings);
     return &sce->merged.view;
 }

@@ -12,7 +12,7 @@ enum { CHUNK = 1 << 20 }; /* elements that mergekit reduces at a time: whole til
 struct slerp {
     struct merged merged;
     float t;
-    struct finding factors;
+    struct finding *factors;
 };
 
 struct factors {
@@ -112,8 +112,8 @@ static void *find_factors(const void *context, struct error *error)
 
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
-    struct slerp *slerp = (struct slerp *)merged;
-    const struct factors *factors = finding_get(&slerp->factors, find_factors, slerp, error);
+    const struct slerp *slerp = (const struct slerp *)merged;
+    const struct factors *factors = finding_get(slerp->factors, find_factors, slerp, error);
     if (factors == NULL)
         return NULL;
     tile->in.kernels->with_one(MULTIPLY, tile->base, tile->n, factors->base);
@@ -129,7 +129,7 @@ static bool slerp_read(const struct view *view, uint64_t first, uint64_t count, 
 
 static void slerp_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    merge_depends_on(view, &((struct slerp *)view)->factors, first, count, to);
+    merge_depends_on(view, ((const struct slerp *)view)->factors, first, count, to);
 }
 
 const struct view *merge_slerp(struct arena *arena, const struct merge_operands *operands)
@@ -139,6 +139,6 @@ const struct view *merge_slerp(struct arena *arena, const struct merge_operands 
     assert(operands->base != NULL && operands->n_models == 1);
     merge_init(&slerp->merged, arena, &op, operands, true);
     slerp->t = (float)operands->t;
-    finding_init(&slerp->factors, operands->findings);
+    slerp->factors = finding_new(arena, operands->findings);
     return &slerp->merged.view;
 }

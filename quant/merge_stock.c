@@ -11,7 +11,7 @@
 struct stock {
     struct merged merged;
     bool by_rows;
-    struct finding share; /* float: of the mean for the whole, unless by rows */
+    struct finding *share; /* float: of the mean for the whole, unless by rows */
 };
 
 /* The reductions of one vector for each model: its norm, and dot products with the models before. */
@@ -161,9 +161,9 @@ static void mix_rows(const struct stock *stock, struct merge_tile *tile, float *
 
 static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
 {
-    struct stock *stock = (struct stock *)merged;
+    const struct stock *stock = (const struct stock *)merged;
     const float *share = NULL;
-    if (!stock->by_rows && (share = finding_get(&stock->share, find_share, stock, error)) == NULL)
+    if (!stock->by_rows && (share = finding_get(stock->share, find_share, stock, error)) == NULL)
         return NULL;
     take_mean(merged, tile, tile->spare[0]);
     if (share != NULL)
@@ -180,11 +180,11 @@ static bool stock_read(const struct view *view, uint64_t first, uint64_t count, 
 
 static void stock_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
-    struct stock *stock = (struct stock *)view;
+    const struct stock *stock = (const struct stock *)view;
     if (stock->by_rows)
         merge_depends(view, first, count, to);
     else
-        merge_depends_on(view, &stock->share, first, count, to);
+        merge_depends_on(view, stock->share, first, count, to);
 }
 
 const struct view *merge_model_stock(struct arena *arena, const struct merge_operands *operands)
@@ -197,6 +197,6 @@ const struct view *merge_model_stock(struct arena *arena, const struct merge_ope
     stock->by_rows = operands->filter_wise;
     if (stock->by_rows)
         stock->merged.step = merge_step_of_rows(&stock->merged.view);
-    finding_init(&stock->share, operands->findings);
+    stock->share = finding_new(arena, operands->findings);
     return &stock->merged.view;
 }

@@ -225,9 +225,7 @@ const struct view *view_map_rows(struct arena *arena, const struct dtype *dtype,
     const uint64_t shape[] = {map->n_rows + map->n_padding, mapped->n_columns};
     view_init(&mapped->view, arena, &mapped_op, dtype, 2, shape);
     mapped->map = map;
-    if (map->n_padding > 0) {
-        mapped->padding = arena_alloc(arena, sizeof *mapped->padding);
-        finding_init(mapped->padding, findings);
-    }
+    if (map->n_padding > 0)
+        mapped->padding = finding_new(arena, findings);
     return &mapped->view;
 }

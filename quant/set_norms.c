@@ -165,7 +165,6 @@ const struct view *view_with_column_norms(struct arena *arena, const struct view
 {
     assert(matrix->rank == 2 && norms->n_elements == matrix->shape[1]);
     struct normed *normed = normed_new(arena, &columns_op, matrix, norms);
-    normed->factors = arena_alloc(arena, sizeof *normed->factors);
-    finding_init(normed->factors, findings);
+    normed->factors = finding_new(arena, findings);
     return &normed->view;
 }

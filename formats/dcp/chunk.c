@@ -23,7 +23,7 @@ struct chunk {
     struct dcp_chunks *chunks;
     struct source *file;
     uint64_t offset, length;
-    _Atomic(const struct view *) elements; /* NULL until the archive has been read */
+    _Atomic(const struct view *) *elements; /* NULL until the archive has been read */
 };
 
 static void release(void *context)
@@ -82,15 +82,15 @@ static const struct view *read_archive(const struct chunk *chunk, struct error *
 /* Returns the view of the stored elements, or NULL. */
 static const struct view *elements_of(const struct view *view, struct error *error)
 {
-    struct chunk *chunk = (struct chunk *)view;
-    const struct view *elements = atomic_load(&chunk->elements);
+    const struct chunk *chunk = (const struct chunk *)view;
+    const struct view *elements = atomic_load(chunk->elements);
     if (elements != NULL)
         return elements;
     attempt_lock(&chunk->chunks->lock);
-    elements = atomic_load(&chunk->elements);
+    elements = atomic_load(chunk->elements);
     if (elements == NULL)
         elements = read_archive(chunk, error);
-    atomic_store(&chunk->elements, elements);
+    atomic_store(chunk->elements, elements);
     attempt_unlock(&chunk->chunks->lock);
     return elements;
 }
@@ -120,7 +120,7 @@ static uint64_t chunk_stored(const struct view *view, uint64_t first, struct ext
 static void chunk_depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
 {
     const struct chunk *chunk = (const struct chunk *)view;
-    const struct view *elements = atomic_load(&((struct chunk *)view)->elements);
+    const struct view *elements = atomic_load(chunk->elements);
     if (elements != NULL) {
         view_depends(elements, first, count, to);
         return;
@@ -149,6 +149,7 @@ const struct view *dcp_chunk_view(struct dcp_chunks *chunks, struct source *file
     chunk->file = file;
     chunk->offset = offset;
     chunk->length = length;
+    chunk->elements = arena_alloc(chunks->arena, sizeof *chunk->elements);
     return &chunk->view;
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#define ZLIB_CONST /* what is read is const */
 #include <zlib.h>
 #include <zstd.h>
 
@@ -22,7 +23,7 @@ static const char *decode_gzip(const unsigned char *bytes, size_t n_bytes, unsig
 {
     enum { ANY_HEADER = 32 + 15 };
     unsigned char nothing;
-    z_stream stream = {.next_in = (Bytef *)bytes, .avail_in = (uInt)n_bytes};
+    z_stream stream = {.next_in = bytes, .avail_in = (uInt)n_bytes};
     if (inflateInit2(&stream, ANY_HEADER) != Z_OK)
         return "not enough memory to inflate a chunk";
     stream.next_out = length > 0 ? out : &nothing;

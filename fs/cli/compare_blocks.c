@@ -37,15 +37,20 @@ struct pass {
     struct error *error;
 };
 
+struct span_search {
+    const struct span *spans;
+    uint64_t offset;
+};
+
 static bool span_is_before(const void *context, size_t index)
 {
-    const struct piece *piece = context;
-    return piece->span[index].offset < piece->finding->expected->offset;
+    const struct span_search *search = context;
+    return search->spans[index].offset < search->offset;
 }
 
 const struct span *expected_span(const struct vfile *file, const struct tensor_finding *finding)
 {
-    const struct piece wanted = {.finding = (struct tensor_finding *)finding, .span = file->spans};
+    const struct span_search wanted = {file->spans, finding->expected->offset};
     size_t at = search_first(file->n_spans, span_is_before, &wanted);
     const struct span *span = at < file->n_spans ? &file->spans[at] : NULL;
     bool fits = span != NULL && span->kind == SPAN_VIEW && span->offset == finding->expected->offset &&

@@ -1,9 +1,12 @@
 #include "fs/mount/fusermount.h"
 
+#include "base/arena.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -60,17 +63,18 @@ enum { START_TRIES = 40, START_NANOSECONDS = 50 * 1000 * 1000 };
 /* Starts fusermount3 with the pipe as its stderr. Returns 0 or an errno. */
 static int start(const char *path, bool lazy, int said, pid_t *ret_child)
 {
-    const char *const arguments[] = {"fusermount3", lazy ? "-uz" : "-u", "--", path, NULL};
+    char *own = memory_strdup(path), *const arguments[] = {"fusermount3", lazy ? "-uz" : "-u", "--", own, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
     int reason = EAGAIN;
     for (int i = 0; i < START_TRIES && reason == EAGAIN; i++) {
-        reason = posix_spawnp(ret_child, arguments[0], &actions, NULL, (char *const *)arguments, environ);
+        reason = posix_spawnp(ret_child, arguments[0], &actions, NULL, arguments, environ);
         if (reason == EAGAIN)
             nanosleep(&(struct timespec){.tv_nsec = START_NANOSECONDS}, NULL);
     }
     posix_spawn_file_actions_destroy(&actions);
+    free(own);
     return reason;
 }
 

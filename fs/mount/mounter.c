@@ -229,7 +229,8 @@ struct mounter *mounter_start(const struct mounter_plan *plan, struct error *err
 static bool ask(struct mounter *mounter, const struct request *request, int first, int second, struct reply *reply,
                 int ret_fds[2])
 {
-    const struct helper_message message = {(void *)request, sizeof *request, {first, second}};
+    struct request sent = *request;
+    const struct helper_message message = {&sent, sizeof sent, {first, second}};
     struct helper_message answer = {reply, sizeof *reply, {-1, -1}};
     bool answered = helper_ask(&mounter->helper, &message, &answer);
     if (answered && ret_fds != NULL)

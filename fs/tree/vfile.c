@@ -254,12 +254,22 @@ static size_t computed_run(const struct span *span, uint64_t offset, size_t leng
     return run < length ? run : length;
 }
 
+/* An iovec of writev() is not const, and what it points to is not written. */
+static struct iovec iovec_of(const void *bytes, size_t length)
+{
+    union {
+        const void *read;
+        void *unwritten;
+    } both = {bytes};
+    return (struct iovec){both.unwritten, length};
+}
+
 void vfile_add_piece(struct iovec *iov, size_t *count, const void *bytes, size_t length)
 {
     if (*count > 0 && (const char *)iov[*count - 1].iov_base + iov[*count - 1].iov_len == bytes)
         iov[*count - 1].iov_len += length;
     else
-        iov[(*count)++] = (struct iovec){(void *)bytes, length};
+        iov[(*count)++] = iovec_of(bytes, length);
 }
 
 bool vfile_append_iov(const struct vfile *file, uint64_t offset, size_t length, struct iovec *iov, size_t *count,

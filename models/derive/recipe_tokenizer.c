@@ -96,7 +96,7 @@ static bool put_added(void *context, struct json_writer *writer, const struct js
     size_t count;
     if (depth != 1 || strcmp(member->key, "added_tokens") != 0)
         return false;
-    const struct recipe_token_entry **added = added_tokens(context, &count);
+    const struct recipe_token_entry **added = added_tokens(*(const struct recipe_merge **)context, &count);
     json_begin_array(writer, "added_tokens");
     for (size_t i = 0; i < count; i++)
         put_token(writer, added[i]);
@@ -108,7 +108,7 @@ static bool put_added(void *context, struct json_writer *writer, const struct js
 /* Leaves out the members of tokenizer_config.json that other files of the result have. */
 static bool leave_out(void *context, struct json_writer *writer, const struct json_member *member, unsigned depth)
 {
-    const struct recipe_merge *merge = context;
+    const struct recipe_merge *merge = *(const struct recipe_merge **)context;
     if (depth != 1)
         return false;
     return (strcmp(member->key, "added_tokens_decoder") == 0 && merge->vocabulary != NULL) ||
@@ -126,7 +126,7 @@ static bool add_edited(const struct recipe_merge *merge, const struct recipe_inp
     *ret_added = document != NULL;
     if (document != NULL) {
         struct json_writer writer = {.out = &out, .letters = JSON_UTF8};
-        json_put_edited(&writer, document_root(document), edit, (void *)merge);
+        json_put_edited(&writer, document_root(document), edit, &merge);
         recipe_add_text(merge, name, &out);
     }
     buffer_free(&out);

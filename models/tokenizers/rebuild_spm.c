@@ -228,9 +228,9 @@ bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, stru
 
 /* tokenizer.model. */
 
-static ProtobufCBinaryData bytes_of(const char *text, size_t length)
+static ProtobufCBinaryData bytes_of(const struct stored_vocab *vocab, const void *text, size_t length)
 {
-    return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)text};
+    return (ProtobufCBinaryData){.len = length, .data = length > 0 ? arena_copy(vocab->arena, text, length) : NULL};
 }
 
 static int32_t piece_type(const struct stored_vocab *vocab, uint64_t id, uint64_t unknown)
@@ -254,7 +254,7 @@ static piece **make_pieces(const struct stored_vocab *vocab, uint64_t unknown)
         const struct token *token = &vocab->tokens[i];
         wfs__sentencepiece__model__piece__init(&pieces[i]);
         pieces[i].has_piece = pieces[i].has_score = true;
-        pieces[i].piece = bytes_of(token->text, token->length);
+        pieces[i].piece = bytes_of(vocab, token->text, token->length);
         pieces[i].score = is_filled(token) ? 0 : token->score;
         pieces[i].type = piece_type(vocab, i, unknown);
         pieces[i].has_type = pieces[i].type != TOKEN_NORMAL;
@@ -277,7 +277,7 @@ static void set_special(const struct stored_vocab *vocab, int64_t id, int32_t *r
     *ret_id = (int32_t)id;
     *ret_has = id != NO_TOKEN;
     if (id != NO_TOKEN)
-        *ret_piece = bytes_of(vocab->tokens[id].text, vocab->tokens[id].length);
+        *ret_piece = bytes_of(vocab, vocab->tokens[id].text, vocab->tokens[id].length);
 }
 
 static trainer make_trainer(const struct stored_vocab *vocab, uint64_t unknown)
@@ -290,7 +290,7 @@ static trainer make_trainer(const struct stored_vocab *vocab, uint64_t unknown)
     made.model_type = is_unigram(vocab) ? MODEL_UNIGRAM : MODEL_BPE;
     made.vocab_size = (int32_t)vocab->n_tokens;
     made.byte_fallback = has_bytes(vocab);
-    made.unk_surface = bytes_of(surface, sizeof surface - 1);
+    made.unk_surface = bytes_of(vocab, surface, sizeof surface - 1);
     set_special(vocab, (int64_t)unknown, &made.unk_id, &made.has_unk_piece, &made.unk_piece);
     set_special(vocab, vocab->ids[SPECIAL_BOS], &made.bos_id, &made.has_bos_piece, &made.bos_piece);
     set_special(vocab, vocab->ids[SPECIAL_EOS], &made.eos_id, &made.has_eos_piece, &made.eos_piece);
@@ -313,8 +313,8 @@ bool rebuild_spm_model(const struct stored_vocab *vocab, struct buffer *out, str
         return false;
     normalizer.has_name = normalizer.has_precompiled_charsmap = normalizer.has_add_dummy_prefix =
         normalizer.has_remove_extra_whitespaces = normalizer.has_escape_whitespaces = true;
-    normalizer.name = is_unigram(vocab) ? bytes_of("nmt_nfkc", 8) : bytes_of("identity", 8);
-    normalizer.precompiled_charsmap = bytes_of((const char *)charsmap.elements, charsmap.count);
+    normalizer.name = is_unigram(vocab) ? bytes_of(vocab, "nmt_nfkc", 8) : bytes_of(vocab, "identity", 8);
+    normalizer.precompiled_charsmap = bytes_of(vocab, charsmap.elements, charsmap.count);
     normalizer.add_dummy_prefix = rebuild_flag(vocab, "tokenizer.ggml.add_space_prefix", true);
     normalizer.remove_extra_whitespaces =
         rebuild_flag(vocab, "tokenizer.ggml.remove_extra_whitespaces", is_unigram(vocab));

@@ -57,14 +57,12 @@ static void made_by_one(void)
 {
     struct arena *arena = arena_new();
     struct findings *findings = findings_new(arena);
-    struct finding finding, unused;
-    finding_init(&finding, findings);
-    finding_init(&unused, findings);
-    CHECK(!finding_known(&finding));
+    struct finding *finding = finding_new(arena, findings), *unused = finding_new(arena, findings);
+    CHECK(!finding_known(finding));
     atomic_store(&n_failures_left, 2);
-    CHECK(get_together(&finding) == N_THREADS - 2 && atomic_load(&n_made) == 3);
-    CHECK(finding_known(&finding) && !finding_known(&unused));
-    CHECK(get_together(&finding) == N_THREADS && atomic_load(&n_made) == 3);
+    CHECK(get_together(finding) == N_THREADS - 2 && atomic_load(&n_made) == 3);
+    CHECK(finding_known(finding) && !finding_known(unused));
+    CHECK(get_together(finding) == N_THREADS && atomic_load(&n_made) == 3);
     arena_free(arena);
 }
 
@@ -100,17 +98,17 @@ static void kept_by_number(void)
     for (int round = 0; round < 2; round++) {
         struct arena *arena = arena_new();
         struct findings *findings = findings_new(arena);
-        struct finding all[3];
+        struct finding *all[3];
         for (int i = 0; i < 3; i++)
-            finding_init(&all[i], findings);
+            all[i] = finding_new(arena, findings);
         findings_keep(findings, &keeper);
-        CHECK(finding_known(&all[2]) == (round == 1)); /* known before the first reader if it is kept */
-        CHECK(get(&all[2], 12) && get(&all[0], 10) && !finding_known(&all[1]));
+        CHECK(finding_known(all[2]) == (round == 1)); /* known before the first reader if it is kept */
+        CHECK(get(all[2], 12) && get(all[0], 10) && !finding_known(all[1]));
         CHECK(atomic_load(&n_made) == (round == 0 ? 2 : 3)); /* the third is what the first round made at its end */
         CHECK(kept.values[0] == 10 && kept.values[1] == 0 && kept.values[2] == 12);
         CHECK(kept.n_loaded == 3 * (round + 1)); /* each is looked for once */
         findings_keep(findings, NULL);
-        CHECK(get(&all[1], 11) && kept.values[1] == 0);
+        CHECK(get(all[1], 11) && kept.values[1] == 0);
         arena_free(arena);
     }
 }
@@ -121,12 +119,11 @@ static void nothing_is_kept_of_a_failure(void)
     const struct finding_keeper keeper = {load, save, &kept};
     struct arena *arena = arena_new();
     struct findings *findings = findings_new(arena);
-    struct finding finding;
-    finding_init(&finding, findings);
+    struct finding *finding = finding_new(arena, findings);
     findings_keep(findings, &keeper);
     atomic_store(&n_failures_left, 1);
-    CHECK(!get(&finding, ANSWER) && kept.values[0] == 0 && !finding_known(&finding));
-    CHECK(get(&finding, ANSWER) && kept.values[0] == ANSWER);
+    CHECK(!get(finding, ANSWER) && kept.values[0] == 0 && !finding_known(finding));
+    CHECK(get(finding, ANSWER) && kept.values[0] == ANSWER);
     arena_free(arena);
 }
 

@@ -2,11 +2,10 @@
 
 #include <string.h>
 
-extern const struct dtype f8_e5m2_dtype, f8_e4m3_dtype, f8_e8m0_dtype, f8_e4m3fnuz_dtype, f8_e5m2fnuz_dtype;
+extern const struct dtype f8_e5m2_dtype, f8_e8m0_dtype, f8_e4m3fnuz_dtype, f8_e5m2fnuz_dtype;
 extern const struct dtype f6_e2m3_dtype, f6_e3m2_dtype, f4_dtype, i4_dtype, u4_dtype, i2_dtype, u2_dtype, c32_dtype,
     c64_dtype, c128_dtype;
-extern const struct dtype i8_dtype, i16_dtype, i32_dtype, i64_dtype, u8_dtype, u16_dtype, u32_dtype, u64_dtype,
-    bool_dtype;
+extern const struct dtype i8_dtype, i16_dtype, u16_dtype, u32_dtype, u64_dtype, bool_dtype;
 
 extern const struct dtype q4_1_dtype, q5_0_dtype, q5_1_dtype, q8_0_dtype, iq4_nl_dtype, iq4_xs_dtype;
 extern const struct dtype iq1_s_dtype, iq1_m_dtype, iq2_xxs_dtype, iq2_xs_dtype, iq2_s_dtype, iq3_xxs_dtype,

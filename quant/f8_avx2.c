@@ -7,7 +7,7 @@
 decode_function f8_e4m3_decode_avx2, f8_e5m2_decode_avx2, f8_e4m3fnuz_decode_avx2, f8_e5m2fnuz_decode_avx2;
 decode_function f8_e8m0_decode_avx2;
 
-extern const struct dtype f8_e4m3_dtype, f8_e5m2_dtype, f8_e4m3fnuz_dtype, f8_e5m2fnuz_dtype, f8_e8m0_dtype;
+extern const struct dtype f8_e5m2_dtype, f8_e4m3fnuz_dtype, f8_e5m2fnuz_dtype, f8_e8m0_dtype;
 
 static __m128i load_eight(const uint8_t *bytes)
 {

@@ -5,7 +5,7 @@
 
 decode_function f8_e4m3_decode_avx512, f8_e5m2_decode_avx512;
 
-extern const struct dtype f8_e4m3_dtype, f8_e5m2_dtype;
+extern const struct dtype f8_e5m2_dtype;
 
 static __m256i load_sixteen(const uint8_t *bytes)
 {

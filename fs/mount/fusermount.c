@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Gets the last line that was written to a pipe, or "", and closes the pipe. */
 static void last_line(int pipe, char words[FUSERMOUNT_WORDS])
 {

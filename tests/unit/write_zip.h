@@ -5,12 +5,13 @@
 
 #include "tests/unit/files.h"
 
+#define ZLIB_CONST /* what is read is const */
 #include <zlib.h>
 
 /* Bytes deflated at a level, without a header, in memory that the caller frees. */
 static inline unsigned char *deflate_raw(const void *bytes, size_t length, int level, size_t *ret_length)
 {
-    z_stream stream = {.next_in = (Bytef *)bytes, .avail_in = (uInt)length};
+    z_stream stream = {.next_in = bytes, .avail_in = (uInt)length};
     deflateInit2(&stream, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
     stream.avail_out = (uInt)deflateBound(&stream, length);
     unsigned char *out = stream.next_out = malloc(stream.avail_out);

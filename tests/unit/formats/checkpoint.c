@@ -58,23 +58,32 @@ static const void *make_nothing(const struct checkpoint *checkpoint, struct aren
     return NULL;
 }
 
-static void *ask(void *checkpoint)
+struct asking {
+    const struct checkpoint *checkpoint;
+    const void *made;
+};
+
+static void *ask(void *context)
 {
-    return (void *)checkpoint_once(checkpoint, make_one);
+    struct asking *asking = context;
+    asking->made = checkpoint_once(asking->checkpoint, make_one);
+    return NULL;
 }
 
 static void test_once(void)
 {
     enum { N_THREADS = 8 };
     pthread_t threads[N_THREADS];
+    struct asking asking[N_THREADS];
     struct checkpoint *checkpoint = checkpoint_new("here");
     bool same = true;
-    for (size_t i = 0; i < N_THREADS; i++)
-        files_must(pthread_create(&threads[i], NULL, ask, checkpoint) == 0, "thread");
     for (size_t i = 0; i < N_THREADS; i++) {
-        void *made;
-        pthread_join(threads[i], &made);
-        same = same && made == checkpoint_once(checkpoint, make_one);
+        asking[i].checkpoint = checkpoint;
+        files_must(pthread_create(&threads[i], NULL, ask, &asking[i]) == 0, "thread");
+    }
+    for (size_t i = 0; i < N_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        same = same && asking[i].made == checkpoint_once(checkpoint, make_one);
     }
     CHECK(same && n_made == 1);
     CHECK_TEXT(checkpoint_once(checkpoint, make_one), "one of here");

@@ -63,7 +63,7 @@ static void *get(void *context)
 {
     struct error error;
     const void *value;
-    return once_get(context, make, context, &value, &error) == OK ? (void *)value : NULL;
+    return once_get(context, make, context, &value, &error) == OK && value == context ? context : NULL;
 }
 
 int main(void)

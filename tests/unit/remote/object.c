@@ -264,6 +264,9 @@ static bool fails(void)
 void *__real_malloc(size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
 
 void *__wrap_malloc(size_t size)
 {

@@ -1,0 +1,84 @@
+/* How the tensors of a pack are coded.
+ *
+ * A tensor is cut into chunks of CODING_CHUNK values (the last one is shorter), each of which is coded and decoded
+ * alone. The coded form of a chunk is a series of zstd frames, so that any zstd can check it. Every frame has its
+ * content size and its checksum; with a second input, a skippable frame at the end has the CRC-32 of the chunk. A
+ * coding is a row:
+ *
+ *     raw            one frame of the bytes as they are
+ *     planes-N       byte planes of numbers of N bits, a frame each
+ *     rotated-N      the same after the sign was moved below the mantissa: for floating point
+ *
+ * Each plane of each chunk is coded by Huffman codes alone (which decode several times as fast as zstd's matches, and
+ * for weights save more), or kept raw where they save less than 1 %.
+ *
+ * Frames are hostile: decoding writes exactly the bytes of the chunk or fails, takes no memory that depends on them,
+ * and accepts no frame of another size, no dictionary and nothing after the last frame. What is encoded decodes to the
+ * same bytes with every version of libzstd, but different versions may encode to different bytes. */
+#pragma once
+
+#include "base/error.h"
+#include "quant/dtype.h"
+
+enum { CODING_CHUNK = 1 << 16 /* values */ };
+
+/* What a coding computes a chunk from, beside its frames. */
+enum coding_input_kind {
+    CODING_ALONE,
+    CODING_BASE,   /* another tensor with as many values of the same width */
+    CODING_VALUES, /* the weights that were quantized, as F32 */
+};
+
+/* Reads values [first, first + count) of the second input into `out`: the bytes of the base as they are stored, or F32
+ * values of this machine. Both calls of a chunk's coding, to encode and to decode, must be given the same. */
+struct coding_input {
+    bool (*read)(void *context, uint64_t first, size_t count, void *out, struct error *error);
+    void *context;
+};
+
+struct coding_chunk {
+    uint64_t first;                   /* value of the tensor with which the chunk begins */
+    size_t n_bytes;                   /* decoded; a multiple of unit_bytes, at most coding_chunk_bytes() */
+    const struct coding_input *input; /* NULL for CODING_ALONE */
+};
+
+/* The contexts and buffers of one thread: about 1 MB. */
+struct coder;
+struct coder *coder_new(void);
+void coder_free(struct coder *coder);
+
+struct coding {
+    const char *name;
+    unsigned unit_bytes, unit_values; /* of a value, or of a block */
+    enum coding_input_kind input;
+    const struct dtype *dtype; /* of blocks; NULL: any values of that size */
+    unsigned rotation;         /* of planes */
+
+    /* The same as the functions below, without the CRC-32. */
+    size_t (*bound)(const struct coding *coding, size_t n_bytes);
+    bool (*encode)(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                   const unsigned char *bytes, unsigned char *out, size_t *ret_length, struct error *error);
+    bool (*decode)(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                   const unsigned char *frames, size_t length, unsigned char *bytes, struct error *error);
+};
+
+/* Returns the coding of that name; NULL if there is none. */
+const struct coding *coding_by_name(const char *name);
+
+/* Returns coding number `i`, in the order of the table; NULL after the last one. */
+const struct coding *coding_at(size_t i);
+
+/* Returns the bytes of a whole chunk, decoded. */
+size_t coding_chunk_bytes(const struct coding *coding);
+
+/* Returns the most bytes that a coded chunk of so many bytes takes. */
+size_t coding_bound(const struct coding *coding, size_t n_bytes);
+
+/* Codes the bytes of a chunk; `out` has room for the bound. */
+bool coding_encode(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                   const void *bytes, void *out, size_t *ret_length, struct error *error);
+
+/* Decodes a chunk into chunk->n_bytes bytes, which are undefined after a failure. The error names neither the file nor
+ * the chunk. */
+bool coding_decode(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                   const void *frames, size_t length, void *bytes, struct error *error);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-static const struct coding *const codings[] = {planes_codings};
+static const struct coding *const codings[] = {planes_codings, fields_codings, codes_codings};
 
 const struct coding *coding_at(size_t i)
 {
@@ -31,6 +31,15 @@ size_t coding_chunk_bytes(const struct coding *coding)
     return (size_t)CODING_CHUNK / coding->unit_values * coding->unit_bytes;
 }
 
+/* Fails if the bytes are no chunk of that coding. */
+static bool is_chunk(const struct coding *coding, const struct coding_chunk *chunk, struct error *error)
+{
+    if (chunk->n_bytes % coding->unit_bytes == 0 && chunk->n_bytes <= coding_chunk_bytes(coding))
+        return true;
+    return error_set(error, "a chunk of %s has at most %zu bytes, in units of %u; this one has %zu", coding->name,
+                     coding_chunk_bytes(coding), coding->unit_bytes, chunk->n_bytes);
+}
+
 /* A skippable frame: magic number, length of what follows, CRC-32. */
 enum { CHECK_MAGIC = 0x184D2A50, CHECK_AT = 8, CHECK_CRC = 4, CHECK_BYTES = CHECK_AT + CHECK_CRC };
 
@@ -53,7 +62,7 @@ bool coding_encode(const struct coding *coding, struct coder *coder, const struc
                    const void *bytes, void *out, size_t *ret_length, struct error *error)
 {
     size_t length;
-    if (!coding->encode(coding, coder, chunk, bytes, out, &length, error))
+    if (!is_chunk(coding, chunk, error) || !coding->encode(coding, coder, chunk, bytes, out, &length, error))
         return false;
     if (coding->input != CODING_ALONE) {
         const uint32_t check[] = {CHECK_MAGIC, CHECK_CRC, crc_of(bytes, chunk->n_bytes)};
@@ -68,6 +77,8 @@ bool coding_decode(const struct coding *coding, struct coder *coder, const struc
                    const void *frames, size_t length, void *bytes, struct error *error)
 {
     const size_t n_check = check_bytes(coding);
+    if (!is_chunk(coding, chunk, error))
+        return false;
     if (length < n_check)
         return error_set(error, "it has %zu bytes, fewer than its checksum", length);
     const unsigned char *check = (const unsigned char *)frames + length - n_check;

@@ -8,6 +8,8 @@
  *     raw            one frame of the bytes as they are
  *     planes-N       byte planes of numbers of N bits, a frame each
  *     rotated-N      the same after the sign was moved below the mantissa: for floating point
+ *     fields-TYPE    blocks of a GGUF type: the planes of its fields
+ *     codes-TYPE     the planes of the scales alone, where the codes follow from the weights that were quantized
  *
  * Each plane of each chunk is coded by Huffman codes alone (which decode several times as fast as zstd's matches, and
  * for weights save more), or kept raw where they save less than 1 %.

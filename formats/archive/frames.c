@@ -8,13 +8,14 @@
 #include <string.h>
 #include <zstd.h>
 
-/* Bytes from the start of a buffer's page. Copies between places that are at almost the same distance from the start
+/* Bytes between buffers. Copies between places that are at almost the same distance from the start
  * of a page are several times slower, and other large buffers begin with one. */
 enum { OFFSET = 512 };
 
 struct coder {
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
+    unsigned char *memory;
     struct coder_buffers buffers;
 };
 
@@ -24,9 +25,10 @@ struct coder *coder_new(void)
     *coder = (struct coder){.compressor = ZSTD_createCCtx(), .decompressor = ZSTD_createDCtx()};
     if (coder->compressor == NULL || coder->decompressor == NULL)
         memory_exhausted(sizeof *coder);
-    coder->buffers.planes = (unsigned char *)memory_alloc(FRAME_MOST + OFFSET) + OFFSET;
-    coder->buffers.more = (unsigned char *)memory_alloc(FRAME_MOST + 2 * OFFSET) + 2 * (size_t)OFFSET;
-    coder->buffers.values = memory_alloc(CODING_CHUNK * sizeof *coder->buffers.values);
+    coder->memory = memory_alloc(2 * (size_t)FRAME_MOST + CODING_CHUNK * sizeof(float) + 3 * (size_t)OFFSET);
+    coder->buffers.planes = coder->memory + OFFSET;
+    coder->buffers.more = coder->buffers.planes + FRAME_MOST + OFFSET;
+    coder->buffers.values = (float *)(void *)(coder->buffers.more + FRAME_MOST + OFFSET);
     return coder;
 }
 
@@ -36,9 +38,7 @@ void coder_free(struct coder *coder)
         return;
     ZSTD_freeCCtx(coder->compressor);
     ZSTD_freeDCtx(coder->decompressor);
-    free(coder->buffers.planes - OFFSET);
-    free(coder->buffers.more - 2 * (size_t)OFFSET);
-    free(coder->buffers.values);
+    free(coder->memory);
     free(coder);
 }
 

@@ -1,5 +1,6 @@
 /* Codes the numbers of a file, and decodes them again: how much smaller they are, and the rates on one core, of the
- * processor's time. Arguments: a coding, a file of numbers or safetensors, and for differences the base's file. */
+ * processor's time. Arguments: a coding, a file of numbers or safetensors, and for differences the base's file. For
+ * codings of blocks the numbers are F32, and are quantized first. */
 #include "formats/archive/coding.h"
 
 #include "base/arena.h"
@@ -63,7 +64,7 @@ struct job {
 static bool read_base(void *context, uint64_t first, size_t count, void *out, struct error *error)
 {
     const struct job *job = context;
-    const size_t width = job->coding->unit_bytes;
+    const size_t width = job->coding->input == CODING_VALUES ? sizeof(float) : job->coding->unit_bytes;
     memcpy(out, job->base.numbers + first * width, count * width);
     return true;
 }
@@ -123,17 +124,30 @@ static void measure(const struct job *job)
            (double)job->bytes.n / decoding / 1e9);
 }
 
+/* Replaces numbers by their blocks, and keeps them as the base. */
+static void quantize(struct job *job)
+{
+    const struct dtype *dtype = job->coding->dtype;
+    size_t n_blocks = job->bytes.n / sizeof(float) / dtype->block_elements;
+    job->base = job->bytes;
+    job->bytes.n = n_blocks * dtype->block_bytes;
+    job->bytes.numbers = memory_alloc(job->bytes.n);
+    dtype_kernels(dtype).encode((const float *)(const void *)job->base.numbers, job->bytes.numbers, n_blocks);
+}
+
 int main(int n, char **arguments)
 {
     struct job job = {.coding = n < 3 ? NULL : coding_by_name(arguments[1]), .coder = coder_new()};
     if (job.coding == NULL)
         stop("usage", "coding CODING FILE [BASE]");
     job.bytes = read_file(arguments[2]);
+    if (job.coding->dtype != NULL)
+        quantize(&job);
     job.bytes.n -= job.bytes.n % job.coding->unit_bytes;
     job.input = (struct coding_input){read_base, &job};
-    if (job.coding->input != CODING_ALONE)
+    if (job.coding->input == CODING_BASE)
         job.base = read_file(n > 3 ? arguments[3] : "");
-    if (job.coding->input != CODING_ALONE && job.base.n < job.bytes.n)
+    if (job.coding->input == CODING_BASE && job.base.n < job.bytes.n)
         stop(job.coding->name, "the base is shorter");
     size_t whole = coding_chunk_bytes(job.coding), n_chunks = job.bytes.n / whole + 1;
     job.coded = memory_alloc(n_chunks * coding_bound(job.coding, whole));

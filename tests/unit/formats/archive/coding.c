@@ -138,6 +138,15 @@ static bool tensor_returns(const struct coding *coding, struct coder *coder, siz
     return returns;
 }
 
+static void check_type(const struct coding *coding)
+{
+    const struct dtype *dtype = coding->dtype;
+    if (dtype == NULL)
+        return;
+    CHECK_TEXT(strchr(coding->name, '-') + 1, dtype->name);
+    CHECK(coding->unit_bytes == dtype->block_bytes && coding->unit_values == dtype->block_elements);
+}
+
 static void check_lengths(const struct coding *coding, struct coder *coder)
 {
     size_t whole = coding_chunk_bytes(coding) / coding->unit_bytes;
@@ -157,17 +166,17 @@ static void check_damage(const struct coding *coding, struct coder *coder)
 {
     struct error error;
     char name[128];
-    struct tensor tensor = tensor_new(coding, coder, 300, KINDS - 1);
+    struct tensor tensor = tensor_new(coding, coder, 1024 / coding->unit_values, KINDS - 1);
     tensor.input = (struct coding_input){read_base, &tensor};
     const struct coding_chunk chunk = {.n_bytes = tensor.n_bytes, .input = &tensor.input};
     size_t length;
     coding_encode(coding, coder, &chunk, tensor.bytes, tensor.frames, &length, &error);
     bool refused = true;
-    for (size_t cut = 0; cut < length; cut++)
+    for (size_t cut = 0; cut < length; cut += 1 + length / 64)
         refused &= !coding_decode(coding, coder, &chunk, tensor.frames, cut, tensor.decoded, &error);
     tensor.frames[length] = 0;
     refused &= !coding_decode(coding, coder, &chunk, tensor.frames, length + 1, tensor.decoded, &error);
-    for (size_t i = 0; i < 8 * length; i += 1 + random_bits() % 16) {
+    for (size_t i = 0; i < 8 * length; i += 1 + random_bits() % (length / 16)) {
         tensor.frames[i / 8] ^= (unsigned char)(1 << i % 8);
         if (coding_decode(coding, coder, &chunk, tensor.frames, length, tensor.decoded, &error))
             refused &= memcmp(tensor.decoded, tensor.bytes, tensor.n_bytes) == 0;
@@ -175,6 +184,8 @@ static void check_damage(const struct coding *coding, struct coder *coder)
     }
     const struct coding_chunk shorter = {.n_bytes = tensor.n_bytes - coding->unit_bytes, .input = &tensor.input};
     refused &= !coding_decode(coding, coder, &shorter, tensor.frames, length, tensor.decoded, &error);
+    const struct coding_chunk longer = {.n_bytes = coding_chunk_bytes(coding) + coding->unit_bytes};
+    refused &= !coding_decode(coding, coder, &longer, tensor.frames, length, tensor.decoded, &error);
     for (size_t i = 0; i < ROOM; i++)
         refused &= tensor.decoded[tensor.n_bytes + i] == GUARD;
     snprintf(name, sizeof name, "%s: damage is refused", coding->name);
@@ -244,6 +255,7 @@ int main(void)
     const struct coding *coding;
     for (size_t i = 0; (coding = coding_at(i)) != NULL; i++) {
         CHECK(coding_by_name(coding->name) == coding);
+        check_type(coding);
         check_lengths(coding, coder);
         check_damage(coding, coder);
     }

@@ -179,6 +179,7 @@ static const char *const reader_calls[] = {
     "vmsplice",
     "write",
     "writev",
+    "fchmod", /* of files that the paths let open */
     /* names in the store and of outputs */
     "futimesat",
     "link",

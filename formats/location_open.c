@@ -1,6 +1,9 @@
 /* The table of location kinds: the first whose prefix begins a text opens it. */
 #include "base/text.h"
+#include "formats/archive/location.h"
 #include "formats/location_scheme.h"
+
+#include <string.h>
 
 static const struct location_scheme *const schemes[] = {&hub_scheme, &s3_scheme, &https_scheme, &http_scheme,
                                                         &local_scheme};
@@ -15,7 +18,11 @@ static const struct location_scheme *scheme_of(const char *text)
 
 struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error)
 {
-    return scheme_of(text)->open(text, links, ret_file, error);
+    bool is_archive;
+    struct location *location = archive_location_open(text, ret_file, &is_archive, error);
+    if (!is_archive)
+        location = scheme_of(text)->open(text, links, ret_file, error);
+    return strstr(text, "://") != NULL && location != NULL ? archive_location_of(location, text, error) : location;
 }
 
 bool location_names_all_ports(const char *text)

@@ -93,6 +93,11 @@ void source_close(struct source *source)
     free(source);
 }
 
+const void *source_context(const struct source *source, const struct source_ops *ops)
+{
+    return source->ops == ops ? source->context : NULL;
+}
+
 const char *source_name(const struct source *source)
 {
     return source->name;

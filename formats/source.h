@@ -83,6 +83,9 @@ struct source *source_of_text(const struct source *base, const char *name, const
 
 void source_close(struct source *source); /* NULL is allowed */
 
+/* Returns the context of a source with these operations; NULL for any other source. */
+const void *source_context(const struct source *source, const struct source_ops *ops);
+
 const char *source_name(const struct source *source);
 uint64_t source_size(const struct source *source);
 struct timespec source_mtime(const struct source *source);

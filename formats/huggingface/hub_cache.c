@@ -1,4 +1,5 @@
 #include "formats/huggingface/hub_cache.h"
+#include "formats/archive/location.h"
 
 #include "base/text.h"
 #include "formats/format.h"
@@ -177,10 +178,25 @@ static const char *find_repository(struct arena *arena, const char *id, size_t l
     return NULL;
 }
 
+/* Reports whether a path in an archive is that of a repository's folder. */
+static bool is_archived_repository(const char *path)
+{
+    struct error unused;
+    const char *slash = strrchr(path, '/');
+    struct location *location = slash != NULL && text_starts_with(slash + 1, HUB_CACHE_PREFIX)
+                                    ? location_open(path, LOCATION_INSIDE, NULL, &unused)
+                                    : NULL;
+    bool is_one = location != NULL && location_kind(location, "snapshots") == LOCATION_FOLDER;
+    location_close(location);
+    return is_one;
+}
+
 const char *hub_cache_resolve(struct arena *arena, const char *path, const struct format *const *formats,
                               enum location_links links, struct error *error)
 {
     enum location_kind kind = local_kind(path);
+    if (kind == LOCATION_NOTHING && archive_prefix(path) > 0)
+        return is_archived_repository(path) ? find_snapshot(arena, path, NULL, links, error) : path;
     if (kind != LOCATION_NOTHING) {
         const char *folder = kind == LOCATION_FOLDER ? absolute_path(arena, path) : NULL;
         bool is_repository = folder != NULL && text_starts_with(strrchr(folder, '/') + 1, HUB_CACHE_PREFIX) &&

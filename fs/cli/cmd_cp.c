@@ -11,9 +11,11 @@
 #include "fs/lib/copy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { FLAG_RECURSIVE, FLAG_REFLINK, FLAG_PART, FLAG_JOIN, FLAG_VERIFY };
 
@@ -69,6 +71,8 @@ static bool copy_to(const struct copying *copying, const struct vfile *file, con
 
 static bool copy_node(struct copying *copying, const char *name, const struct node_attributes *attributes,
                       const char *destination);
+static bool copy_file_node(struct copying *copying, const char *name, const struct node_attributes *attributes,
+                           const char *destination);
 
 static bool copy_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
@@ -94,13 +98,51 @@ static bool copy_directory(const struct copying *copying, node_id directory, con
     return !below.failed;
 }
 
+/* Sets the mode of a file or directory, without the bits that would let others act as its owner. */
+static bool set_mode(const char *path, mode_t mode)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool set = fd >= 0 && fchmod(fd, mode & ~(mode_t)(S_ISUID | S_ISGID)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return set;
+}
+
+/* Gives a copy the mode and time of its original. */
+static bool restore(const struct node_attributes *attributes, const char *destination)
+{
+    const struct timespec times[] = {attributes->mtime, attributes->mtime};
+    if (utimensat(AT_FDCWD, destination, times, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (attributes->link != NULL || set_mode(destination, attributes->permissions)))
+        return true;
+    report("%s: %s", destination, strerror(errno));
+    return false;
+}
+
+/* Makes a symbolic link; one that is there is replaced. */
+static bool copy_link(const char *target, const char *destination)
+{
+    bool made = symlink(target, destination) == 0 ||
+                (errno == EEXIST && unlink(destination) == 0 && symlink(target, destination) == 0);
+    if (!made)
+        report("%s: %s", destination, strerror(errno));
+    return made;
+}
+
 static bool copy_node(struct copying *copying, const char *name, const struct node_attributes *attributes,
                       const char *destination)
 {
+    bool done = attributes->link != NULL ? copy_link(attributes->link, destination)
+                : attributes->directory  ? copy_directory(copying, attributes->id, destination)
+                                         : copy_file_node(copying, name, attributes, destination);
+    return done && (!attributes->original || restore(attributes, destination));
+}
+
+static bool copy_file_node(struct copying *copying, const char *name, const struct node_attributes *attributes,
+                           const char *destination)
+{
     struct vfile file;
     struct error error;
-    if (attributes->directory)
-        return copy_directory(copying, attributes->id, destination);
     struct arena *arena = arena_new();
     bool done = tree_file(copying->tree, attributes->id, arena, &file, &error) &&
                 copy_to(copying, &file, name, destination, &error);

@@ -62,7 +62,8 @@ static void print_long(const struct wfs_entry *entry, bool for_people, int width
     if (localtime_r(&seconds, &local) != NULL)
         strftime(date, sizeof date, "%Y-%m-%d %H:%M", &local);
     size_of(entry, for_people, size);
-    printf("%s %*s %s ", S_ISDIR(entry->mode) ? "drwxr-xr-x" : "-r--r--r--", width, size, date);
+    const char *mode = S_ISDIR(entry->mode) ? "drwxr-xr-x" : S_ISLNK(entry->mode) ? "lrwxrwxrwx" : "-r--r--r--";
+    printf("%s %*s %s ", mode, width, size, date);
 }
 
 static void print_listing(const struct listing *listing, const struct invocation *invocation)

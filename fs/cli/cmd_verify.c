@@ -1,5 +1,7 @@
 #include "base/report.h"
 #include "base/text.h"
+#include "formats/archive/location.h"
+#include "fs/cli/archive_check.h"
 #include "fs/cli/archives.h"
 #include "fs/cli/command.h"
 #include "fs/cli/json_page.h"
@@ -562,6 +564,8 @@ static int run(const struct invocation *invocation)
 {
     if (invocation->flags[FLAG_ATTESTATION])
         return verify_attestation(invocation->values[FLAG_ATTESTATION], invocation);
+    if (invocation->n_arguments == 1 && archive_prefix(invocation->arguments[0]) > 0)
+        return finish_output(archive_verify(invocation->arguments[0]));
     if (invocation->n_arguments == 1)
         return verify_archives(invocation->arguments[0]);
     const struct open_options plain = {0};
@@ -597,6 +601,8 @@ const struct command verify_command = {
         "and lists the keys that differ, with + and - for keys that only one file has.\nverify finds out which virtual "
         "file and which options give FILE.gguf, and prints the command that makes it. Options\nsuch as -o imatrix= "
         "apply to SOURCE.\n"
+        "Of an archive of wfs pack, or a part of it, verify reads every file and compares its SHA-256 with the "
+        "original's: exit status 0, or 1 if one is damaged.\n"
         "With --attestation, verify applies the options of the statement, except those that name files, which you give "
         "again.\n"
         "With one argument, a torch or numpy file or a directory of them, verify compares the checksum of every member "

@@ -1,6 +1,7 @@
 #include "fs/cli/command.h"
 
 #include "base/report.h"
+#include "formats/archive/location.h"
 #include "fs/cli/library.h"
 
 #include <errno.h>
@@ -45,9 +46,12 @@ static struct tree *reported(struct tree *tree, const struct error *error)
 struct tree *command_open(const char *source, const struct options *options)
 {
     struct error error;
-    if (options->library)
+    size_t archive = archive_prefix(source);
+    bool is_whole = archive > 0 && source[archive + strspn(source + archive, "/")] == '\0';
+    if (options->library || is_whole)
         return library_open(&source, 1, options);
-    return reported(open_tree(source, true, options, &error), &error);
+    struct tree *tree = open_tree(source, true, options, &error);
+    return tree == NULL && archive > 0 ? library_open(&source, 1, options) : reported(tree, &error);
 }
 
 struct tree *command_open_model(const char *source, const struct options *options)

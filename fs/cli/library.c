@@ -2,12 +2,14 @@
 
 #include "base/report.h"
 #include "base/text.h"
+#include "formats/archive/location.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"
 #include "formats/huggingface/hub_cache.h"
 #include "formats/location_local.h"
 #include "formats/shard_name.h"
 #include "fs/cli/command.h"
+#include "fs/tree/archive_files.h"
 #include "fs/tree/library.h"
 #include "models/formats.h"
 
@@ -184,6 +186,7 @@ static const char *last_name(struct arena *arena, const char *path)
 struct place {
     const char *path, *id; /* the id that its model has */
     unsigned depth;        /* below the source */
+    unsigned deepest;      /* of a folder whose entries are listed */
 };
 
 static void add_components(struct search *search, const struct place *place, const struct location_list *list)
@@ -218,8 +221,9 @@ static void add_folder(struct search *search, const struct place *place, const s
     if (kind == FOLDER_REPOSITORY) {
         const char *snapshot = hub_cache_resolve(arena, place->path, formats, LOCATION_FOLLOW, &error);
         const char *id = library_repository(place->path, arena);
-        if (snapshot != NULL && list_folder(search, snapshot, &inside, &error))
-            add_folder(search, &(struct place){snapshot, id != NULL ? id : place->id, MAX_DEPTH}, &inside);
+        if (snapshot != NULL && strcmp(snapshot, place->path) != 0 && list_folder(search, snapshot, &inside, &error))
+            add_folder(search, &(struct place){snapshot, id != NULL ? id : place->id, place->deepest, place->deepest},
+                       &inside);
     } else if (kind == FOLDER_PIPELINE) {
         add_components(search, place, list);
     } else if (kind == FOLDER_MODEL) {
@@ -244,10 +248,11 @@ static void add_entry(struct search *search, const struct place *place, const ch
         return;
     if (is_model_file(entry->name))
         add_model(search, arena_printf(arena, "%s/%s", publisher, stem(arena, entry->name)), below);
-    else if (place->depth <= MAX_DEPTH && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
+    else if (place->depth <= place->deepest && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
              list_folder(search, below, &inside, &unused))
         add_folder(search,
-                   &(struct place){below, arena_printf(arena, "%s/%s", publisher, entry->name), place->depth + 1},
+                   &(struct place){below, arena_printf(arena, "%s/%s", publisher, entry->name), place->depth + 1,
+                                   place->deepest},
                    &inside);
 }
 
@@ -267,6 +272,17 @@ static const char *absolute(struct arena *arena, const char *path, struct error 
     return joined;
 }
 
+/* Returns the kind of what a path in an archive names. */
+static enum location_kind kind_in_archive(const char *path)
+{
+    struct error unused;
+    const char *file;
+    struct location *location = location_open(path, LOCATION_INSIDE, &file, &unused);
+    enum location_kind kind = location == NULL ? LOCATION_NOTHING : file != NULL ? LOCATION_FILE : LOCATION_FOLDER;
+    location_close(location);
+    return kind;
+}
+
 /* Adds the models of a source that the user named. */
 static bool add_source(struct search *search, const char *argument, struct error *error)
 {
@@ -280,16 +296,18 @@ static bool add_source(struct search *search, const char *argument, struct error
         return false;
     const char *repository = id != NULL ? id : library_repository(source, arena);
     const char *own = repository != NULL ? repository : arena_printf(arena, "%s/%s", local, last_name(arena, source));
-    enum location_kind kind = is_remote ? LOCATION_OTHER : local_kind(path);
+    size_t archive = archive_prefix(path);
+    bool is_archived = archive > 0, is_whole_archive = is_archived && path[archive] == '\0';
+    enum location_kind kind = is_remote ? LOCATION_OTHER : is_archived ? kind_in_archive(path) : local_kind(path);
     if (kind == LOCATION_NOTHING)
         return error_set(error, "%s: no such file or directory", source);
     if (kind == LOCATION_FOLDER && !list_folder(search, path, &list, error))
         return false;
     if (kind == LOCATION_FOLDER)
-        add_folder(search, &(struct place){path, own, 0}, &list);
+        add_folder(search, &(struct place){path, own, 0, is_whole_archive ? MAX_DEPTH + 1 : MAX_DEPTH}, &list);
     else
         add_model(search, repository != NULL ? repository : stem(arena, own), path);
-    return search->n_models > n_before || error_set(error, "%s: holds no models", source);
+    return search->n_models > n_before || is_archived || error_set(error, "%s: holds no models", source);
 }
 
 /* Gives models that a scan found twice under one name their whole file's name: model.gguf beside model/. */
@@ -331,6 +349,20 @@ static struct checkpoint *stand_in(const char *path, struct error *error)
     return NULL;
 }
 
+/* Shows the original files of a source in an archive. */
+static bool add_archived_files(struct tree *tree, const char *source, struct error *error)
+{
+    const char *rest;
+    bool is_archive;
+    struct archive *archive = archive_of_text(source, &rest, &is_archive, error);
+    if (archive == NULL)
+        return !is_archive;
+    size_t length = strcspn(rest, "/"), member = *rest != '\0' ? archive_find(archive, rest, length) : SIZE_MAX;
+    bool added = archive_files_add(tree, archive, member, error);
+    archive_drop(archive);
+    return added;
+}
+
 struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options)
 {
     struct error error;
@@ -349,6 +381,11 @@ struct tree *library_open(const char *const *sources, size_t n_sources, const st
         tree = found ? library_new(checkpoint, &options->content, &opened->library, &error) : NULL;
         if (tree != NULL)
             tree_on_free(tree, close_models, opened);
+        for (size_t i = 0; i < n_sources && tree != NULL; i++)
+            if (!add_archived_files(tree, sources[i], &error)) {
+                tree_free(tree);
+                tree = NULL;
+            }
     }
     if (tree == NULL) {
         report("%s", error.message);

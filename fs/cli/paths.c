@@ -52,7 +52,9 @@ static void go_on(const struct search *at, const char *path, const struct node_a
     const char *rest = at->rest + strspn(at->rest, "/");
     size_t length = strcspn(rest, "/");
     struct search next = *at;
-    struct node_attributes found;
+    struct node_attributes found, target = *attributes;
+    if (tree_follow(at->tree, &target))
+        attributes = &target;
     next.path = path;
     next.rest = rest + length;
     next.part = arena_strndup(at->arena, rest, length);
@@ -106,7 +108,7 @@ static bool add_entry(void *context, uint64_t index, const char *name, const str
     const char *path = join(arena, descent->path, name);
     if (attributes->directory)
         paths_find_below(descent->tree, path, attributes->id, descent->list);
-    else
+    else if (attributes->link == NULL)
         found_add(descent->list, path, attributes);
     arena_free(arena);
     return true;

@@ -28,7 +28,7 @@ bool paths_find(struct tree *tree, const char *path, struct found_list *list, st
 /* paths_find() for n_paths paths; reports each failure, and returns true if there was none. */
 bool paths_find_all(struct tree *tree, char *const *paths, size_t n_paths, struct found_list *list);
 
-/* Adds every file below the directory `path`, and below the directories in it. */
+/* Adds every file below the directory `path`, and below the directories in it; no symbolic links. */
 void paths_find_below(struct tree *tree, const char *path, node_id directory, struct found_list *list);
 
 /* Adds the files that n_paths paths name, and all files below named directories; without a path, all files. Reports

@@ -1,6 +1,7 @@
 #include "fs/cli/source_roots.h"
 
 #include "base/text.h"
+#include "formats/archive/location.h"
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
 #include "fs/cli/library.h"
@@ -62,7 +63,10 @@ static void add_repository(struct path_list *roots, const char *name)
 
 static void add_text(struct path_list *roots, const char *text)
 {
-    if (strstr(text, "://") == NULL && !add_path(roots, text))
+    size_t archive = archive_prefix(text);
+    if (archive > 0)
+        add_path(roots, arena_strndup(roots->arena, text, archive));
+    else if (strstr(text, "://") == NULL && !add_path(roots, text))
         add_repository(roots, text);
 }
 

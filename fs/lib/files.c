@@ -37,6 +37,13 @@ static bool find(wfs_model *model, const char *path, struct node_attributes *ret
     return error_set_code(error, source_unreached() != n_unreached ? EIO : ENOENT);
 }
 
+static mode_t type_of(const struct node_attributes *attributes)
+{
+    if (attributes->link != NULL)
+        return S_IFLNK;
+    return attributes->directory ? S_IFDIR : S_IFREG;
+}
+
 static struct wfs_entry entry_of(const char *name, const struct node_attributes *attributes)
 {
     return (struct wfs_entry){
@@ -44,7 +51,7 @@ static struct wfs_entry entry_of(const char *name, const struct node_attributes 
         .size = attributes->directory ? 0 : attributes->size,
         .mtime = attributes->mtime.tv_sec,
         .mtime_nanoseconds = (uint32_t)attributes->mtime.tv_nsec,
-        .mode = (uint32_t)(attributes->directory ? S_IFDIR : S_IFREG) | attributes->permissions,
+        .mode = (uint32_t)type_of(attributes) | attributes->permissions,
     };
 }
 

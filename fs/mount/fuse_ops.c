@@ -103,6 +103,13 @@ static void report_failed_read(struct tree *tree, node_id id, const struct error
     attempt(say_failed, &failed, &unsaid);
 }
 
+static mode_t type_of(const struct node_attributes *attributes)
+{
+    if (attributes->link != NULL)
+        return S_IFLNK;
+    return attributes->directory ? S_IFDIR : S_IFREG;
+}
+
 /* Fills in a node's status. A file has blocks, because tar -S would take it for a hole without and store nothing. */
 static void fill_stat(const struct served *served, const struct node_attributes *attributes, struct stat *status)
 {
@@ -114,7 +121,7 @@ static void fill_stat(const struct served *served, const struct node_attributes 
         permissions |= S_IWUSR;
     *status = (struct stat){
         .st_ino = attributes->id,
-        .st_mode = (attributes->directory ? S_IFDIR : S_IFREG) | (permissions & ~served->umask),
+        .st_mode = type_of(attributes) | (permissions & ~served->umask),
         .st_nlink = attributes->n_links,
         .st_uid = served->uid,
         .st_gid = group,
@@ -210,6 +217,23 @@ static void answer_getattr(void *context)
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     ask(answer_getattr, (struct question){.req = req, .id = ino});
+}
+
+static void answer_readlink(void *context)
+{
+    const struct question *question = context;
+    struct node_attributes attributes;
+    if (!tree_attributes(served_by(question->req)->tree, question->id, &attributes))
+        fuse_reply_err(question->req, ENOENT);
+    else if (attributes.link == NULL)
+        fuse_reply_err(question->req, EINVAL);
+    else
+        fuse_reply_readlink(question->req, attributes.link);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+    ask(answer_readlink, (struct question){.req = req, .id = ino});
 }
 
 /* Answers ENOSYS once; the kernel then opens directories by itself, and keeps its caches. */
@@ -616,6 +640,7 @@ const struct fuse_lowlevel_ops fuse_ops = {
     .init = op_init,
     .lookup = op_lookup,
     .getattr = op_getattr,
+    .readlink = op_readlink,
     .open = op_open,
     .opendir = op_opendir,
     .read = op_read,

@@ -1,7 +1,7 @@
 #include "fs/tree/content.h"
 
-extern const struct content cache_tag_content, component_files_content, library_files_content, metadata_file_content,
-    side_files_content, tensor_files_content;
+extern const struct content archive_files_content, cache_tag_content, component_files_content, library_files_content,
+    metadata_file_content, side_files_content, tensor_files_content;
 
 #define PRODUCT(row)                                                                                                   \
     &(const struct content)                                                                                            \
@@ -28,6 +28,7 @@ const struct content *const contents[] = {
     &tensor_files_content,
     &component_files_content,
     PRODUCT(single_file_product),
+    &archive_files_content,
     &side_files_content,
     &library_files_content,
     &cache_tag_content,

@@ -51,6 +51,8 @@ struct node {
     uint16_t collection; /* 1 + the number of the collection in this directory; 0: none */
     uint16_t branch;     /* 1 + the number of the branch; 0: none */
 
+    const struct original *original; /* NULL: the node is computed */
+
     plan_function *plan;
     void *context;
     atomic_int state; /* enum plan_state; the size and origin of `file` are valid from PLANNED on */

@@ -165,6 +165,40 @@ static bool walk_branch(struct tree *tree, node_id top, const char *path, const 
     return ret_attributes->id != top || tree_attributes(tree, top, ret_attributes);
 }
 
+/* Finds the target of a link from its directory; `n_links` were followed before. */
+static bool follow(struct tree *tree, node_id directory, const char *target, unsigned n_links,
+                   struct node_attributes *ret_attributes)
+{
+    enum { MOST_LINKS = 40 }; /* as Linux follows */
+    struct node_attributes at, next;
+    if (*target == '/' || n_links == MOST_LINKS || !tree_attributes(tree, directory, &at))
+        return false;
+    for (const char *part = target + strspn(target, "/"); *part != '\0'; part += strspn(part, "/")) {
+        char name[TREE_MAX_NAME + 1] = "";
+        size_t length = strcspn(part, "/");
+        if (length <= TREE_MAX_NAME)
+            memcpy(name, part, length);
+        part += length;
+        if (!at.directory)
+            return false;
+        if (strcmp(name, ".") == 0)
+            continue;
+        if (strcmp(name, "..") == 0 ? !tree_attributes(tree, tree_parent(tree, at.id), &next)
+                                    : !tree_lookup(tree, at.id, name, &next))
+            return false;
+        if (next.link != NULL && !follow(tree, at.id, next.link, n_links + 1, &next))
+            return false;
+        at = next;
+    }
+    *ret_attributes = at;
+    return true;
+}
+
+bool tree_follow(struct tree *tree, struct node_attributes *attributes)
+{
+    return attributes->link == NULL || follow(tree, tree_parent(tree, attributes->id), attributes->link, 0, attributes);
+}
+
 static bool walk(struct tree *tree, node_id from, const char *path, struct node_attributes *ret_attributes,
                  struct error *error)
 {
@@ -187,6 +221,9 @@ static bool walk(struct tree *tree, node_id from, const char *path, struct node_
             return error_set(error, "%s: '%.*s' is not a directory", path, (int)(part - path), path);
         if (!tree_lookup(tree, at.id, name, &next))
             return is_absent(tree, at.id, name, path, (size_t)(part - path) + length, error);
+        if (!tree_follow(tree, &next))
+            return error_set(error, "%s: '%.*s' is a symbolic link to %s, which leads nowhere here", path,
+                             (int)(part - path + length), path, next.link);
         at = next;
         part += length;
         if (at.branch)

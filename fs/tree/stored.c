@@ -7,6 +7,7 @@
 #include "models/diffusion/state_dict.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* Returns the inputs of a node. A directory reveals only names, so a collection's needs the tensors' names. */
 static struct origin node_origin(const struct tree *tree, const struct node *node)
@@ -46,6 +47,14 @@ mode_t node_permissions(const struct origin *origin, bool directory)
     return directory ? mode | mode >> 2 | (mode & 0400) >> 1 : mode;
 }
 
+static void take_original(const struct original *original, struct node_attributes *attributes)
+{
+    attributes->original = true;
+    attributes->link = original->target;
+    attributes->permissions = original->mode;
+    attributes->group = getgid();
+}
+
 static bool node_attributes(struct tree *tree, struct node *node, struct node_attributes *ret_attributes)
 {
     if (!node->directory && !node_plan(tree, node)) {
@@ -69,8 +78,10 @@ static bool node_attributes(struct tree *tree, struct node *node, struct node_at
         .group = origin_group(&origin),
         .size = node->directory ? 0 : node->file.size,
         .n_links = n_links,
-        .mtime = node_time(tree, &origin),
+        .mtime = node->original != NULL ? node->original->mtime : node_time(tree, &origin),
     };
+    if (node->original != NULL)
+        take_original(node->original, ret_attributes);
     return true;
 }
 
@@ -149,6 +160,8 @@ void node_keep(struct tree *tree, node_id id, struct vfile *file)
 bool stored_file(const struct place *place, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
     struct node *node = place->node;
+    if (node->original != NULL && node->original->target != NULL)
+        return error_set(error, "a symbolic link to %s, which leads nowhere here", node->original->target);
     if (node->directory || !node_plan(place->tree, node))
         return error_set(error, "no such file");
     bool is_whole = node_spans(place->tree, node, error);

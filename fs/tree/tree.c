@@ -43,6 +43,25 @@ bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, 
     return true;
 }
 
+node_id tree_add_original(struct tree *tree, node_id parent, const char *name, const struct original *original,
+                          plan_function *plan, void *context)
+{
+    struct node *above = node_of(tree, parent);
+    bool is_directory = plan == NULL && original->target == NULL;
+    struct node *node = node_child(tree, above, name) == 0 ? node_add(tree, above, name, is_directory) : NULL;
+    if (node == NULL)
+        return 0;
+    node->original = original;
+    node->plan = plan;
+    node->context = context;
+    node->certain = true;
+    if (original->target != NULL) {
+        node->file = (struct vfile){.size = strlen(original->target)};
+        atomic_store(&node->state, PLANNED);
+    }
+    return node->number;
+}
+
 struct text_file {
     struct origin origin;
     text_writer *write;

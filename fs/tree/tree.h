@@ -32,7 +32,9 @@ struct node_attributes {
     gid_t group;        /* the group that the group permissions apply to, or NO_GROUP */
     uint64_t size;
     uint64_t n_links;
-    struct timespec mtime; /* file_time() */
+    struct timespec mtime; /* file_time(), or that of the original */
+    bool original;    /* permissions and mtime are those of an archived file, folder or link (tree_add_original()) */
+    const char *link; /* the target of a symbolic link, whose size is the target's length; NULL: it is none */
 };
 
 struct tree;
@@ -77,6 +79,10 @@ struct error tree_outage(struct tree *tree);
 /* Finds the node of a path such as "tensors/a.weight/f32"; ignores extra slashes and parts that are ".". The error
  * names the missing part, and the reason if that is known. */
 bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_attributes, struct error *error);
+
+/* Replaces the attributes of a symbolic link by those of its target; leaves others alone. Returns false if the link
+ * leads nowhere, or out of the tree. tree_walk() follows all links. */
+bool tree_follow(struct tree *tree, struct node_attributes *attributes);
 
 /* Calls `emit` for the entries from number `first` on, until it returns false; entry numbers are stable. `name` is
  * valid during the call. "." and ".." are left out. */
@@ -172,6 +178,18 @@ bool tree_add_file(struct tree *tree, node_id parent, const char *name, plan_fun
 
 /* Like tree_add_file(), for a file whose plan does not fail and is made once: listing names does not wait for it. */
 bool tree_add_certain_file(struct tree *tree, node_id parent, const char *name, plan_function *plan, void *context);
+
+/* An archived file, folder or link. */
+struct original {
+    mode_t mode; /* 07777 at most */
+    struct timespec mtime;
+    const char *target; /* of a link, else NULL */
+};
+
+/* Adds an original, which must live as long as the tree: a file as tree_add_certain_file() does, a link, or, without a
+ * plan and a target, a directory. Returns its number, or 0 if the name is taken. */
+node_id tree_add_original(struct tree *tree, node_id parent, const char *name, const struct original *original,
+                          plan_function *plan, void *context);
 
 /* Like tree_add_file(), for a text that write() appends to `out` when the file is planned; `origin` is its inputs. A
  * long text may be written again when it is read (formats/source_remade.h). */

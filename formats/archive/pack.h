@@ -1,0 +1,53 @@
+/* Packs: the tensors of an archive, each in chunks of zstd frames (docs/archive.md).
+ *
+ *     frames of tensor 0, frames of tensor 1 ...
+ *     a skippable frame: the list of tensors (lines.h), the size of each chunk, the footer
+ *
+ * "Tensor" also means bytes between tensors, or a file without any. Every reader may be hostile: sizes are sums that
+ * are checked against the blob's, so no two chunks overlap. A pack does not change and is safe to read from any number
+ * of threads. */
+#pragma once
+
+#include "formats/archive/coding.h"
+#include "formats/archive/digest.h"
+#include "formats/source.h"
+
+enum {
+    PACK_FOOTER = 24,      /* bytes: length of the list, number of chunks, PACK_MAGIC */
+    PACK_FRAME_HEADER = 8, /* of a skippable frame */
+    PACK_SKIPPABLE = 0x184d2a57,
+};
+#define PACK_MAGIC "wfs-pack"
+
+struct pack_tensor {
+    uint64_t length;      /* bytes */
+    uint64_t offset;      /* of its first chunk in the pack */
+    uint64_t first_chunk; /* among those of the pack */
+    const struct coding *coding;
+    struct digest digest; /* of its bytes */
+    /* the tensor that it is coded against, whose coding is CODING_ALONE; all zero if its own coding is */
+    struct digest input_pack;
+    uint32_t input;
+    const struct dtype *input_dtype; /* of CODING_VALUES */
+};
+
+struct pack;
+
+/* Finds the pack of a tensor that another one is coded against, for pack_read(). */
+typedef bool pack_find(void *context, const struct digest *pack, struct pack **ret_pack, struct error *error);
+
+/* Reads the index of a pack. Takes the blob, even on failure. `find` serves tensors that are coded against others. */
+struct pack *pack_open(struct source *blob, pack_find *find, void *context, struct error *error);
+void pack_close(struct pack *pack); /* NULL is allowed */
+
+size_t pack_count(const struct pack *pack);
+const struct pack_tensor *pack_tensor(const struct pack *pack, size_t index);
+
+/* Reads [offset, offset + length), which must be in the tensor. */
+bool pack_read(struct pack *pack, size_t index, uint64_t offset, size_t length, void *out, struct error *error);
+
+/* Gets the bytes of the blob that such a read needs. */
+void pack_depends(const struct pack *pack, size_t index, uint64_t offset, uint64_t length, uint64_t *ret_offset,
+                  uint64_t *ret_length);
+
+struct source *pack_blob(const struct pack *pack);

@@ -1,0 +1,117 @@
+#include "fs/cli/archive_check.h"
+
+#include "base/report.h"
+#include "formats/archive/location.h"
+#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
+
+#include <inttypes.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 4 << 20 /* bytes */ };
+
+/* Reads a file; fails if its bytes are not the original's. */
+static bool check_bytes(struct source *source, const struct files_entry *entry, struct progress *progress,
+                        struct error *error)
+{
+    unsigned char *piece = memory_alloc(PIECE);
+    struct sha256_ctx hash;
+    struct digest found;
+    bool good = true;
+    sha256_init(&hash);
+    for (uint64_t at = 0, n; good && at < entry->size; at += n) {
+        n = entry->size - at < PIECE ? entry->size - at : PIECE;
+        good = source_read(source, at, (size_t)n, piece, error);
+        sha256_update(&hash, good ? (size_t)n : 0, piece);
+        progress_add(progress, n);
+    }
+    sha256_digest(&hash, sizeof found.bytes, found.bytes);
+    free(piece);
+    return good && (digest_same(&found, &entry->digest) ||
+                    error_set(error, "damaged: its bytes do not have the SHA-256 of the original"));
+}
+
+static bool check_file(struct archive *archive, size_t member, size_t index, const char *name,
+                       struct progress *progress, struct error *error)
+{
+    const struct files *files = archive_files(archive, member, error);
+    struct source *source = archive_source(archive, member, index, name, error);
+    bool good = source != NULL && check_bytes(source, &files->entries[index], progress, error);
+    if (source != NULL && !good)
+        error_prefix(error, "%s", name);
+    source_close(source);
+    return good;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && (length == 0 || path[length] == '\0' || path[length] == '/');
+}
+
+bool archive_check(struct archive *archive, size_t member, const char *path, struct archive_sums *sums,
+                   struct error *error)
+{
+    const struct files *files = archive_files(archive, member, error);
+    const char *name = archive_member(archive, member)->name;
+    struct progress progress;
+    if (files == NULL)
+        return false;
+    progress_begin(&progress, name, files->n_bytes);
+    for (size_t i = 0; i < files->n_entries; i++) {
+        const struct files_entry *entry = &files->entries[i];
+        if (entry->kind != FILES_FILE || !is_below(entry->path, path))
+            continue;
+        struct arena *arena = arena_new();
+        struct error wrong;
+        const char *shown = *entry->path != '\0' ? arena_printf(arena, "%s/%s", name, entry->path) : name;
+        sums->n_files++;
+        sums->n_bytes += entry->size;
+        if (!check_file(archive, member, i, shown, &progress, &wrong)) {
+            progress_hide(&progress);
+            report("%s", wrong.message);
+            sums->n_damaged++;
+        }
+        arena_free(arena);
+    }
+    progress_end(&progress);
+    return true;
+}
+
+static int print_sums(const char *text, const struct archive_sums *sums)
+{
+    char size[SIZE_TEXT];
+    print_name(text);
+    printf(": %" PRIu64 " of %" PRIu64 " files have the SHA-256 of the originals, %s in all\n",
+           sums->n_files - sums->n_damaged, sums->n_files, size_text(sums->n_bytes, size));
+    return sums->n_damaged != 0;
+}
+
+int archive_verify(const char *text)
+{
+    enum { TROUBLE = 2 };
+    struct archive_sums sums = {0};
+    struct error error;
+    const char *rest;
+    bool is_archive, good = true;
+    struct archive *archive = archive_of_text(text, &rest, &is_archive, &error);
+    size_t length = strcspn(rest != NULL && archive != NULL ? rest : "", "/");
+    if (archive == NULL) {
+        report("%s", error.message);
+        return TROUBLE;
+    }
+    size_t only = *rest != '\0' ? archive_find(archive, rest, length) : SIZE_MAX;
+    if (*rest != '\0' && only == SIZE_MAX)
+        good = error_set(&error, "%s has no source of that name", text);
+    for (size_t i = 0; good && i < archive_count(archive); i++)
+        if (only == SIZE_MAX || only == i)
+            good = archive_check(archive, i, rest[length] == '/' ? rest + length + 1 : "", &sums, &error);
+    archive_drop(archive);
+    if (good)
+        return print_sums(text, &sums);
+    report("%s", error.message);
+    return TROUBLE;
+}

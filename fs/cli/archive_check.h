@@ -1,0 +1,17 @@
+/* Reading archives back: every file's SHA-256 is compared with the one that its original had when it was packed. */
+#pragma once
+
+#include "formats/archive/archive.h"
+
+struct archive_sums {
+    uint64_t n_files, n_bytes; /* that were read */
+    uint64_t n_damaged;        /* files, each of which was reported */
+};
+
+/* Checks the files of a member whose paths are `path` or below it. Fails if they cannot be listed. */
+bool archive_check(struct archive *archive, size_t member, const char *path, struct archive_sums *sums,
+                   struct error *error);
+
+/* Checks the files that a text names, ARCHIVE or ARCHIVE/NAME..., and prints the result. Returns the exit status: 0,
+ * or 1 if a file is damaged, or 2 if the archive cannot be read. */
+int archive_verify(const char *text);

@@ -1,0 +1,608 @@
+#include "fs/cli/packing.h"
+
+#include "base/attempt.h"
+#include "base/report.h"
+#include "base/text_index.h"
+#include "formats/archive/location.h"
+#include "formats/archive/pack_writer.h"
+#include "formats/json_write.h"
+#include "formats/source_file.h"
+#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    HELD = 32 << 20, /* bytes of the largest extent that is held in memory */
+    PIECE = 8 << 20, /* of larger ones, and of tensors that are compared */
+};
+
+/* Where a tensor of the archive is: `pack` is a number among those of struct packing. */
+struct known {
+    uint32_t pack, tensor;
+};
+
+struct named {
+    const char *name;
+    struct archive_blob manifest;
+};
+
+struct packing {
+    struct blobs *blobs;
+    const char *path;
+    struct archive *old; /* as it was before */
+    struct arena *arena;
+    struct archive_blob *packs;
+    size_t n_packs;
+    struct text_index digests; /* of tensors: numbers of `known` */
+    struct known *known;
+    size_t n_known;
+    struct named *members;
+    size_t n_members;
+    struct packing_sums *sums;
+
+    /* the source that is being added */
+    struct scan *scan;
+    struct files *fresh;        /* with the packs' numbers of above */
+    struct pack_writer *writer; /* NULL: nothing is new yet */
+    struct text_index inodes;
+    unsigned char *held;
+    struct progress progress;
+};
+
+static void add_known(struct packing *packing, const struct digest *digest, uint32_t pack, uint32_t tensor)
+{
+    const char *key = arena_copy(packing->arena, digest->bytes, sizeof digest->bytes);
+    if (!text_index_add(&packing->digests, key, sizeof digest->bytes, packing->n_known))
+        return;
+    packing->known = memory_grow(packing->known, packing->n_known, sizeof *packing->known);
+    packing->known[packing->n_known++] = (struct known){pack, tensor};
+}
+
+/* Returns the number of a pack, which it adds. */
+static uint32_t number_of_pack(struct packing *packing, const struct archive_blob *blob, bool *ret_is_new)
+{
+    *ret_is_new = false;
+    for (size_t i = 0; i < packing->n_packs; i++)
+        if (digest_same(&packing->packs[i].digest, &blob->digest))
+            return (uint32_t)i;
+    *ret_is_new = true;
+    packing->packs = memory_grow(packing->packs, packing->n_packs, sizeof *packing->packs);
+    packing->packs[packing->n_packs] = *blob;
+    return (uint32_t)packing->n_packs++;
+}
+
+/* Learns the tensors of a member's packs. */
+static bool learn_member(struct packing *packing, size_t member, struct error *error)
+{
+    const struct archive_member *old = archive_member(packing->old, member);
+    for (size_t i = 0; i < old->n_packs; i++) {
+        bool is_new;
+        uint32_t number = number_of_pack(packing, &old->packs[i], &is_new);
+        struct pack *pack = is_new ? archive_pack(packing->old, member, i, error) : NULL;
+        if (is_new && pack == NULL)
+            return false;
+        for (size_t j = 0; is_new && j < pack_count(pack); j++)
+            add_known(packing, &pack_tensor(pack, j)->digest, number, (uint32_t)j);
+    }
+    return true;
+}
+
+static void set_member(struct packing *packing, const char *name, const struct archive_blob *manifest)
+{
+    for (size_t i = 0; i < packing->n_members; i++)
+        if (strcmp(packing->members[i].name, name) == 0) {
+            packing->members[i].manifest = *manifest;
+            return;
+        }
+    packing->members = memory_grow(packing->members, packing->n_members, sizeof *packing->members);
+    packing->members[packing->n_members++] = (struct named){name, *manifest};
+}
+
+static bool learn(struct packing *packing, struct error *error)
+{
+    struct location *location = archive_directory(packing->path, error);
+    packing->old = location != NULL ? archive_open_to_add(location, packing->path, error) : NULL;
+    for (size_t i = 0; packing->old != NULL && i < archive_count(packing->old); i++) {
+        set_member(packing, archive_member(packing->old, i)->name, &archive_member(packing->old, i)->manifest);
+        if (!learn_member(packing, i, error))
+            return false;
+    }
+    return packing->old != NULL;
+}
+
+/* Writing tensors. */
+
+static bool put(void *context, const void *bytes, size_t length, struct error *error)
+{
+    return blobs_put(context, bytes, length, error);
+}
+
+/* Returns the coding of an extent: by the type of its values, if it has whole ones. */
+static const struct coding *coding_of(const struct packed_extent *extent)
+{
+    const struct dtype *dtype = extent->dtype;
+    char name[40] = "text";
+    if (dtype != NULL && dtype->kind == DTYPE_BLOCK)
+        snprintf(name, sizeof name, "fields-%s", dtype->name);
+    else if (dtype != NULL && dtype->block_elements == 1)
+        snprintf(name, sizeof name, "%s-%u",
+                 dtype->kind == DTYPE_FLOAT && dtype->block_bytes > 1 ? "rotated" : "planes", 8u * dtype->block_bytes);
+    const struct coding *coding = coding_by_name(name);
+    return coding != NULL && extent->length % coding->unit_bytes == 0 ? coding : coding_by_name("raw");
+}
+
+/* Begins a tensor in the new pack; returns where it is. */
+static bool begin_tensor(struct packing *packing, const struct packed_extent *extent, const struct digest *digest,
+                         struct known *ret_place, struct error *error)
+{
+    const struct archive_blob unknown = {.size = 0};
+    if (packing->writer == NULL) {
+        if (!blobs_begin(packing->blobs, error))
+            return false;
+        packing->writer = pack_writer_new(put, packing->blobs);
+        packing->packs = memory_grow(packing->packs, packing->n_packs, sizeof *packing->packs);
+        packing->packs[packing->n_packs++] = unknown;
+    }
+    *ret_place = (struct known){(uint32_t)packing->n_packs - 1, pack_writer_count(packing->writer)};
+    add_known(packing, digest, ret_place->pack, ret_place->tensor);
+    pack_writer_begin(packing->writer, &(struct pack_writer_tensor){extent->length, coding_of(extent), *digest});
+    return true;
+}
+
+/* A file that is being read. */
+struct packed_file {
+    struct packing *packing;
+    struct source *source;
+    struct sha256_ctx hash;
+    uint64_t n_equal; /* bytes that the archive had */
+};
+
+/* Hashes an extent, for the file too; holds it in packing->held if it is small. */
+static bool hash_extent(struct packed_file *file, const struct packed_extent *extent, struct digest *ret_digest,
+                        struct error *error)
+{
+    struct sha256_ctx hash;
+    unsigned char *held = file->packing->held;
+    size_t piece = extent->length <= HELD ? HELD : PIECE;
+    sha256_init(&hash);
+    for (uint64_t at = 0, n; at < extent->length; at += n) {
+        n = extent->length - at < piece ? extent->length - at : piece;
+        if (!source_read(file->source, extent->offset + at, (size_t)n, held, error))
+            return false;
+        sha256_update(&hash, (size_t)n, held);
+        sha256_update(&file->hash, (size_t)n, held);
+        progress_add(&file->packing->progress, n);
+    }
+    sha256_digest(&hash, sizeof ret_digest->bytes, ret_digest->bytes);
+    return true;
+}
+
+static bool write_extent(struct packed_file *file, const struct packed_extent *extent, struct error *error)
+{
+    struct packing *packing = file->packing;
+    if (extent->length <= HELD)
+        return pack_writer_add(packing->writer, packing->held, (size_t)extent->length, error);
+    for (uint64_t at = 0, n; at < extent->length; at += n) {
+        n = extent->length - at < PIECE ? extent->length - at : PIECE;
+        if (!source_read(file->source, extent->offset + at, (size_t)n, packing->held, error) ||
+            !pack_writer_add(packing->writer, packing->held, (size_t)n, error))
+            return false;
+    }
+    return true;
+}
+
+static bool add_extent(struct packed_file *file, const struct packed_extent *extent, struct error *error)
+{
+    struct packing *packing = file->packing;
+    struct digest digest;
+    struct known place;
+    size_t number;
+    if (!hash_extent(file, extent, &digest, error))
+        return false;
+    if (text_index_find(&packing->digests, (const char *)digest.bytes, sizeof digest.bytes, &number)) {
+        place = packing->known[number];
+        file->n_equal += extent->length;
+    } else if (!begin_tensor(packing, extent, &digest, &place, error) || !write_extent(file, extent, error)) {
+        return false;
+    }
+    files_add_segment(packing->fresh, &(struct files_segment){extent->offset, 0, place.pack, place.tensor});
+    return true;
+}
+
+static bool check_unchanged(struct packing *packing, const struct scanned *entry, int fd, struct error *error)
+{
+    struct stat now;
+    return (fstat(fd, &now) == 0 && scan_is_same(&now, &entry->status)) ||
+           error_set(error, "%s/%s: changed while it was packed; pack it again", packing->scan->source, entry->path);
+}
+
+static bool add_extents(struct packed_file *file, const char *name, struct error *error)
+{
+    size_t count;
+    struct packed_extent *extents = extents_of(file->source, name, &count);
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++)
+        good = add_extent(file, &extents[i], error);
+    free(extents);
+    return good;
+}
+
+static void print_file(const struct packing *packing, const struct scanned *entry, uint64_t n_equal, uint64_t n_new)
+{
+    char size[SIZE_TEXT], equal[SIZE_TEXT], added[SIZE_TEXT];
+    struct arena *arena = arena_new();
+    print_name(*entry->path != '\0' ? arena_printf(arena, "%s/%s", packing->scan->name, entry->path)
+                                    : packing->scan->name);
+    printf(": %s: %s in the archive already, %s written\n", size_text((uint64_t)entry->status.st_size, size),
+           size_text(n_equal, equal), size_text(n_new, added));
+    arena_free(arena);
+}
+
+/* Reads a file and adds its bytes. The entry is the last of packing->fresh. */
+static bool read_file(struct packing *packing, struct scanned *entry, int fd, struct error *error)
+{
+    struct arena *arena = arena_new();
+    const char *path =
+        *entry->path != '\0' ? arena_printf(arena, "%s/%s", packing->scan->source, entry->path) : packing->scan->source;
+    struct packed_file file = {.packing = packing, .source = source_file_open(fd, path, error)};
+    uint64_t before = packing->writer != NULL ? pack_writer_bytes(packing->writer) : 0;
+    sha256_init(&file.hash);
+    bool good = file.source != NULL && check_unchanged(packing, entry, fd, error) && add_extents(&file, path, error) &&
+                check_unchanged(packing, entry, fd, error);
+    source_close(file.source);
+    arena_free(arena);
+    if (!good)
+        return false;
+    sha256_digest(&file.hash, sizeof entry->digest.bytes, entry->digest.bytes);
+    packing->fresh->entries[packing->fresh->n_entries - 1].digest = entry->digest;
+    packing->sums->n_files++;
+    packing->sums->n_bytes += (uint64_t)entry->status.st_size;
+    packing->sums->n_equal_bytes += file.n_equal;
+    progress_hide(&packing->progress);
+    print_file(packing, entry, file.n_equal,
+               (packing->writer != NULL ? pack_writer_bytes(packing->writer) : 0) - before);
+    return true;
+}
+
+static bool add_file(struct packing *packing, struct scanned *entry, struct error *error)
+{
+    int fd = scan_open(packing->scan, entry, O_RDONLY);
+    if (fd < 0)
+        return error_set_errno(error, errno, "%s/%s", packing->scan->source, entry->path);
+    bool good = read_file(packing, entry, fd, error);
+    close(fd);
+    return good;
+}
+
+static enum files_kind kind_of(mode_t mode)
+{
+    return S_ISDIR(mode) ? FILES_FOLDER : S_ISLNK(mode) ? FILES_LINK : FILES_FILE;
+}
+
+/* Adds an entry. A second name of an inode shares the first one's bytes. */
+static bool add_entry(struct packing *packing, struct scanned *entry, struct error *error)
+{
+    const struct stat *status = &entry->status;
+    struct files *fresh = packing->fresh;
+    uint64_t inode[2] = {(uint64_t)status->st_dev, (uint64_t)status->st_ino};
+    size_t first = fresh->n_entries;
+    struct files_entry added = {
+        .path = entry->path,
+        .target = entry->target,
+        .size = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0,
+        .seconds = status->st_mtim.tv_sec,
+        .nanoseconds = (uint32_t)status->st_mtim.tv_nsec,
+        .mode = status->st_mode & 07777,
+        .kind = kind_of(status->st_mode),
+        .same = (uint32_t)fresh->n_entries,
+    };
+    if (added.kind == FILES_FILE && status->st_nlink > 1 &&
+        !text_index_add(&packing->inodes, arena_copy(packing->arena, inode, sizeof inode), sizeof inode, first))
+        text_index_find(&packing->inodes, (const char *)inode, sizeof inode, &first);
+    files_add(fresh, &added);
+    if (first == fresh->n_entries - 1)
+        return added.kind != FILES_FILE || add_file(packing, entry, error);
+    struct files_entry *second = &fresh->entries[fresh->n_entries - 1];
+    second->same = (uint32_t)first;
+    second->digest = entry->digest = fresh->entries[first].digest;
+    second->first_segment = fresh->entries[first].first_segment;
+    second->n_segments = fresh->entries[first].n_segments;
+    return true;
+}
+
+/* The new pack. */
+
+static bool same_bytes(struct packing *packing, struct pack *pack, size_t index, struct error *error)
+{
+    const struct pack_tensor *tensor = pack_tensor(pack, index);
+    struct sha256_ctx hash;
+    struct digest found;
+    sha256_init(&hash);
+    for (uint64_t at = 0, n; at < tensor->length; at += n) {
+        n = tensor->length - at < PIECE ? tensor->length - at : PIECE;
+        if (!pack_read(pack, index, at, (size_t)n, packing->held, error))
+            return false;
+        sha256_update(&hash, (size_t)n, packing->held);
+    }
+    sha256_digest(&hash, sizeof found.bytes, found.bytes);
+    return digest_same(&found, &tensor->digest) ||
+           error_set(error, "%s: what was written is not what was read: a source changed, or the disk is damaged",
+                     packing->path);
+}
+
+/* Decodes the pack, and compares each tensor with what was read. */
+static bool check_pack(struct packing *packing, const struct archive_blob *blob, struct error *error)
+{
+    struct source *source = archive_open_blob(packing->old, &blob->digest, error);
+    struct pack *pack = source != NULL ? pack_open(source, NULL, NULL, error) : NULL;
+    bool good = pack != NULL;
+    for (size_t i = 0; good && i < pack_count(pack); i++)
+        good = same_bytes(packing, pack, i, error);
+    pack_close(pack);
+    return good;
+}
+
+static bool end_pack(struct packing *packing, struct error *error)
+{
+    struct archive_blob blob;
+    if (packing->writer == NULL)
+        return true;
+    bool good = pack_writer_finish(packing->writer, error) && blobs_finish(packing->blobs, &blob, error) &&
+                check_pack(packing, &blob, error);
+    pack_writer_free(packing->writer);
+    packing->writer = NULL;
+    if (good) {
+        packing->packs[packing->n_packs - 1] = blob;
+        packing->sums->n_written += blob.size;
+    }
+    return good;
+}
+
+/* The list: what was in the archive of that name, and what is new in its place. */
+
+struct merging {
+    struct files *merged;
+    const struct files *from; /* of the two lists, the one that is copied now ... */
+    uint32_t *first;          /* ... and for its entries the number in the merged list, or UINT32_MAX */
+    const uint32_t *packs;    /* their numbers in the packing; NULL: they are these */
+};
+
+static void copy_entry(struct merging *merging, size_t index)
+{
+    const struct files *from = merging->from;
+    struct files *merged = merging->merged;
+    struct files_entry entry = from->entries[index];
+    uint32_t *first = &merging->first[entry.same], number = (uint32_t)merged->n_entries;
+    bool is_second = *first != UINT32_MAX;
+    if (!is_second)
+        *first = number;
+    files_add(merged, &entry);
+    struct files_entry *added = &merged->entries[number];
+    added->same = *first;
+    for (size_t i = 0; !is_second && i < entry.n_segments; i++) {
+        struct files_segment segment = from->segments[entry.first_segment + i];
+        if (segment.pack != FILES_ZEROS && merging->packs != NULL)
+            segment.pack = merging->packs[segment.pack];
+        files_add_segment(merged, &segment);
+    }
+}
+
+/* Reports whether a path of the old list stays: nothing is new in its place, or in that of a folder above it. */
+static bool stays(const struct files *fresh, const char *path)
+{
+    bool found;
+    size_t length = strlen(path);
+    files_find(fresh, path, length, &found);
+    if (found)
+        return false;
+    while (length > 0) {
+        while (length > 0 && path[--length] != '/')
+            ;
+        size_t index = files_find(fresh, path, length, &found);
+        if (found && fresh->entries[index].kind != FILES_FOLDER)
+            return false;
+    }
+    return true;
+}
+
+static uint32_t *unset(size_t count)
+{
+    uint32_t *numbers = memory_alloc((count + 1) * sizeof *numbers);
+    memset(numbers, 0xff, (count + 1) * sizeof *numbers);
+    return numbers;
+}
+
+static struct files *merge(const struct packing *packing, const struct files *old, const uint32_t *packs)
+{
+    const struct files *fresh = packing->fresh;
+    struct files *merged = files_new();
+    struct merging from_old = {merged, old, unset(old->n_entries), packs},
+                   from_new = {merged, fresh, unset(fresh->n_entries), NULL};
+    for (size_t i = 0, j = 0; i < old->n_entries || j < fresh->n_entries;) {
+        bool is_new =
+            i == old->n_entries || (j < fresh->n_entries && strcmp(fresh->entries[j].path, old->entries[i].path) <= 0);
+        if (is_new)
+            copy_entry(&from_new, j++);
+        else if (stays(fresh, old->entries[i++].path))
+            copy_entry(&from_old, i - 1);
+    }
+    free(from_old.first);
+    free(from_new.first);
+    return merged;
+}
+
+/* Adds what is in the archive under the source's name. */
+static bool add_old(struct packing *packing, struct error *error)
+{
+    const char *name = packing->scan->name;
+    size_t member = archive_find(packing->old, name, strlen(name));
+    const struct files *old = member != SIZE_MAX ? archive_files(packing->old, member, error) : NULL;
+    if (old == NULL)
+        return member == SIZE_MAX;
+    if (old->entries[0].kind != packing->fresh->entries[0].kind)
+        return error_set(error, "%s: in the archive, %s is a %s; give the source another name: --as NAME",
+                         packing->scan->source, name, old->entries[0].kind == FILES_FOLDER ? "folder" : "file");
+    const struct archive_member *from = archive_member(packing->old, member);
+    uint32_t *packs = memory_alloc((from->n_packs + 1) * sizeof *packs);
+    bool unused;
+    for (size_t i = 0; i < from->n_packs; i++)
+        packs[i] = number_of_pack(packing, &from->packs[i], &unused);
+    struct files *merged = merge(packing, old, packs);
+    free(packs);
+    files_free(packing->fresh);
+    packing->fresh = merged;
+    return true;
+}
+
+/* Numbers the packs that the list names from 0 on; returns their old numbers, which the caller frees. */
+static uint32_t *number_packs(struct packing *packing, size_t *ret_count)
+{
+    uint32_t *numbers = unset(packing->n_packs), *used = unset(packing->n_packs);
+    *ret_count = 0;
+    for (size_t i = 0; i < packing->fresh->n_segments; i++) {
+        struct files_segment *segment = &packing->fresh->segments[i];
+        if (segment->pack == FILES_ZEROS)
+            continue;
+        if (numbers[segment->pack] == UINT32_MAX) {
+            numbers[segment->pack] = (uint32_t)*ret_count;
+            used[(*ret_count)++] = segment->pack;
+        }
+        segment->pack = numbers[segment->pack];
+    }
+    free(numbers);
+    return used;
+}
+
+static void put_descriptor(struct json_writer *writer, const char *key, const char *type,
+                           const struct archive_blob *blob, const char *name)
+{
+    char hex[SHA256_HEX + 1];
+    struct arena *arena = arena_new();
+    digest_hex(&blob->digest, hex);
+    json_begin_object(writer, key);
+    json_put_text(writer, "mediaType", type);
+    if (name != NULL)
+        json_put_text(writer, "artifactType", ARCHIVE_TYPE);
+    json_put_text(writer, "digest", arena_printf(arena, "sha256:%s", hex));
+    json_put_number(writer, "size", blob->size);
+    if (name != NULL) {
+        json_begin_object(writer, "annotations");
+        json_put_text(writer, ARCHIVE_NAME_KEY, name);
+        json_end(writer);
+    }
+    json_end(writer);
+    arena_free(arena);
+}
+
+static bool write_list(struct packing *packing, struct archive_blob *ret_blob, struct error *error)
+{
+    struct buffer frame = {0};
+    files_append_frame(packing->fresh, &frame);
+    bool good = blobs_add(packing->blobs, frame.bytes, frame.length, ret_blob, error);
+    packing->sums->n_written += frame.length;
+    buffer_free(&frame);
+    return good;
+}
+
+static bool write_manifest(struct packing *packing, struct archive_blob *ret_manifest, struct error *error)
+{
+    static const char nothing[] = "{}";
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};
+    struct archive_blob empty, list;
+    size_t n_packs;
+    uint32_t *packs = number_packs(packing, &n_packs);
+    bool good = blobs_add(packing->blobs, nothing, strlen(nothing), &empty, error) && write_list(packing, &list, error);
+    if (good) {
+        json_begin_object(&writer, NULL);
+        json_put_template(&writer, "'schemaVersion': %u, 'mediaType': %s, 'artifactType': %s", (uint64_t)2,
+                          ARCHIVE_MANIFEST_TYPE, ARCHIVE_TYPE);
+        put_descriptor(&writer, "config", ARCHIVE_EMPTY_TYPE, &empty, NULL);
+        json_begin_array(&writer, "layers");
+        put_descriptor(&writer, NULL, ARCHIVE_FILES_TYPE, &list, NULL);
+        for (size_t i = 0; i < n_packs; i++)
+            put_descriptor(&writer, NULL, ARCHIVE_PACK_TYPE, &packing->packs[packs[i]], NULL);
+        json_end(&writer);
+        json_end(&writer);
+        good = blobs_add(packing->blobs, text.bytes, text.length, ret_manifest, error);
+    }
+    buffer_free(&text);
+    free(packs);
+    return good;
+}
+
+static bool write_index(struct packing *packing, struct error *error)
+{
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};
+    json_begin_object(&writer, NULL);
+    json_put_template(&writer, "'schemaVersion': %u, 'mediaType': %s", (uint64_t)2, ARCHIVE_INDEX_TYPE);
+    json_begin_array(&writer, "manifests");
+    for (size_t i = 0; i < packing->n_members; i++)
+        put_descriptor(&writer, NULL, ARCHIVE_MANIFEST_TYPE, &packing->members[i].manifest, packing->members[i].name);
+    json_end(&writer);
+    json_end(&writer);
+    bool good = blobs_set_index(packing->blobs, text.bytes, text.length, error);
+    buffer_free(&text);
+    return good;
+}
+
+static uint64_t bytes_of(const struct scan *scan)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < scan->n_entries; i++)
+        n += S_ISREG(scan->entries[i].status.st_mode) ? (uint64_t)scan->entries[i].status.st_size : 0;
+    return n;
+}
+
+/* Adds a source, which the index then names. */
+static bool add_source(struct packing *packing, struct scan *scan, struct error *error)
+{
+    struct archive_blob manifest;
+    bool good = true;
+    packing->scan = scan;
+    packing->fresh = files_new();
+    progress_begin(&packing->progress, scan->name, bytes_of(scan));
+    for (size_t i = 0; good && i < scan->n_entries; i++)
+        good = add_entry(packing, &scan->entries[i], error);
+    progress_end(&packing->progress);
+    good = good && end_pack(packing, error) && add_old(packing, error) && write_manifest(packing, &manifest, error);
+    if (good) {
+        set_member(packing, scan->name, &manifest);
+        good = write_index(packing, error);
+    }
+    pack_writer_free(packing->writer);
+    packing->writer = NULL;
+    blobs_drop(packing->blobs);
+    files_free(packing->fresh);
+    text_index_free(&packing->inodes);
+    packing->inodes = (struct text_index){0};
+    return good;
+}
+
+bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans,
+                 struct packing_sums *ret_sums, struct error *error)
+{
+    struct packing packing = {
+        .blobs = blobs, .path = archive, .arena = arena_new(), .sums = ret_sums, .held = memory_alloc(HELD)};
+    *ret_sums = (struct packing_sums){0};
+    bool good = learn(&packing, error);
+    for (size_t i = 0; good && i < n_scans; i++)
+        good = add_source(&packing, &scans[i], error);
+    archive_drop(packing.old);
+    text_index_free(&packing.digests);
+    free(packing.held);
+    free(packing.packs);
+    free(packing.known);
+    free(packing.members);
+    arena_free(packing.arena);
+    return good;
+}

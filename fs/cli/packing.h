@@ -1,0 +1,58 @@
+/* Putting sources into an archive, for `wfs pack` (cmd_pack.c).
+ *
+ * A source is scanned first: what is no file, folder or link is refused before anything is written. Each file is read
+ * once, or twice where a tensor is too large to be held; equal bytes are stored once in the archive. What was written
+ * is decoded again and compared before the index names it. */
+#pragma once
+
+#include "fs/lib/blobs.h"
+
+#include <sys/stat.h>
+
+/* An entry of a source, as it was when it was scanned. */
+struct scanned {
+    const char *path;   /* below the source, "" for the source itself */
+    const char *target; /* of a link */
+    struct stat status;
+    struct digest digest; /* of a file, once it is packed */
+};
+
+struct scan {
+    struct arena *arena;
+    const char *source;      /* its path, as given */
+    const char *name;        /* in the archive */
+    struct scanned *entries; /* sorted by path, as bytes */
+    size_t n_entries;
+};
+
+/* Scans a source. Refuses what cannot be kept, and a source that holds the directory `archive`. */
+bool scan_source(struct scan *scan, const char *source, const char *name, const struct stat *archive,
+                 struct error *error);
+void scan_free(struct scan *scan);
+
+/* Opens an entry of the source, without following links; -1 with errno. */
+int scan_open(const struct scan *scan, const struct scanned *entry, int flags);
+
+/* Reports whether two states are of the same unchanged file: by device, inode, size, and times. */
+bool scan_is_same(const struct stat *a, const struct stat *b);
+
+/* Bytes of a file that are stored as a tensor. */
+struct packed_extent {
+    uint64_t offset, length;
+    const struct dtype *dtype; /* of a tensor of a checkpoint; NULL: what lies between */
+};
+
+/* Divides a file: the tensors that a checkpoint of it stores, and the bytes between. The caller frees the array. */
+struct packed_extent *extents_of(struct source *file, const char *path, size_t *ret_count);
+
+/* What a run has done. */
+struct packing_sums {
+    uint64_t n_files, n_bytes; /* of the sources */
+    uint64_t n_equal_bytes;    /* that the archive had already */
+    uint64_t n_written;        /* bytes of blobs */
+};
+
+/* Adds the sources to the archive, each to what is there of its name, and replaces the index. Fills in the digests of
+ * the scans' files. Prints a line for each file unless `quiet`. */
+bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans,
+                 struct packing_sums *ret_sums, struct error *error);

@@ -1,0 +1,80 @@
+/* The tensors of a file, by the readers of formats. */
+#include "fs/cli/packing.h"
+
+#include "base/attempt.h"
+#include "formats/source_range.h"
+#include "models/formats.h"
+
+#include <stdlib.h>
+
+enum {
+    LEAST_TENSOR = 64 * 1024, /* bytes of a tensor that is stored apart */
+    LARGEST_TEXT = 64 << 20,  /* bytes between tensors that are stored as one */
+};
+
+/* A file while its tensors are found. */
+struct finding {
+    struct source *file;
+    const char *path;
+    struct packed_extent *extents;
+    size_t count;
+};
+
+static void add(struct finding *finding, const struct packed_extent *extent)
+{
+    finding->extents = memory_grow(finding->extents, finding->count, sizeof *finding->extents);
+    finding->extents[finding->count++] = *extent;
+}
+
+/* Adds the stored tensors of the file, if it is a checkpoint. A reader that fails finds none. */
+static void find(void *context)
+{
+    struct finding *finding = context;
+    struct error unused;
+    struct source *range = source_range_new(finding->file, finding->path, 0, source_size(finding->file));
+    const struct checkpoint *checkpoint = checkpoint_of_source(range, formats, &unused);
+    for (size_t i = 0; checkpoint != NULL && i < checkpoint->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &checkpoint->tensors->tensors[i];
+        if (tensor->source == range && tensor->dtype != NULL && tensor->length >= LEAST_TENSOR &&
+            tensor->offset <= source_size(range) && tensor->length <= source_size(range) - tensor->offset)
+            add(finding, &(struct packed_extent){tensor->offset, tensor->length, tensor->dtype});
+    }
+    checkpoint_close(checkpoint);
+}
+
+static int compare_extents(const void *a, const void *b)
+{
+    const struct packed_extent *x = a, *y = b;
+    return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset)
+                                  : (x->length < y->length) - (x->length > y->length);
+}
+
+/* Adds the bytes from `from` to `to`, which no tensor holds. */
+static void add_between(struct finding *finding, uint64_t from, uint64_t to)
+{
+    for (uint64_t n; from < to; from += n) {
+        n = to - from < LARGEST_TEXT ? to - from : LARGEST_TEXT;
+        add(finding, &(struct packed_extent){from, n, NULL});
+    }
+}
+
+struct packed_extent *extents_of(struct source *file, const char *path, size_t *ret_count)
+{
+    struct finding found = {.file = file, .path = path}, all = {0};
+    struct error unused;
+    uint64_t end = 0;
+    if (source_size(file) >= LEAST_TENSOR && !attempt(find, &found, &unused))
+        found.count = 0;
+    if (found.count > 0)
+        qsort(found.extents, found.count, sizeof *found.extents, compare_extents);
+    for (size_t i = 0; i < found.count; i++)
+        if (found.extents[i].offset >= end) {
+            add_between(&all, end, found.extents[i].offset);
+            add(&all, &found.extents[i]);
+            end = found.extents[i].offset + found.extents[i].length;
+        }
+    add_between(&all, end, source_size(file));
+    free(found.extents);
+    *ret_count = all.count;
+    return all.extents;
+}

@@ -1,0 +1,58 @@
+"""Sources of archives: pack.py models DIR | times DIR. Values are random, with a fixed seed."""
+import json
+import os
+import struct
+import sys
+
+import numpy as np
+
+
+def save(path, tensors):
+    head, at = {}, 0
+    for name, (dtype, array) in tensors.items():
+        head[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
+        at += array.nbytes
+    text = json.dumps(head).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, array in tensors.values():
+            file.write(array.tobytes())
+
+
+def models(top):
+    """The same tensors in two files, and as BF16, in a folder with all kinds of names."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal((300, 200), np.float32) * 0.02 for _ in range(2))
+    bf16 = (a.view(np.uint32) >> 16).astype(np.uint16)
+    os.makedirs(f"{top}/sub/empty")
+    os.makedirs(f"{top}/a/b")
+    save(f"{top}/f32.safetensors", {"a": ("F32", a), "b": ("F32", b)})
+    save(f"{top}/sub/other.safetensors", {"x.b": ("F32", b), "x.a": ("F32", a)})
+    save(f"{top}/bf16.safetensors", {"a": ("BF16", bf16)})
+    np.save(f"{top}/ints.npy", np.arange(70000, dtype=np.int64))
+    for name, text in (("a-b", b"x"), ("a/c", b"y"), ("a/b/deep", b"z"), ("empty", b""), ("new\nline", b"n"), (" -rf ", b"r"),
+                       (os.fsdecode(b"\xff\xfe"), b"not UTF-8"), ("zeros", bytes(300000)), ("text", b"words " * 40000)):
+        with open(f"{top}/{name}", "wb") as file:
+            file.write(text)
+    os.link(f"{top}/text", f"{top}/sub/hard")
+    os.symlink("../f32.safetensors", f"{top}/sub/link")
+    os.symlink("nowhere", f"{top}/dangling")
+    os.symlink("loop", f"{top}/loop")
+    os.symlink("sub", f"{top}/folder-link")
+    os.symlink(b"\xff", f"{top}/odd-link")
+    os.chmod(f"{top}/text", 0o600)
+    os.chmod(f"{top}/a/c", 0o755)
+    os.chmod(f"{top}/sub", 0o750)
+    times(top)
+
+
+def times(top):
+    """Gives everything a time of its own."""
+    for i, (at, folders, files) in enumerate(os.walk(top, topdown=False)):
+        for j, name in enumerate(sorted(files) + sorted(folders)):
+            os.utime(os.path.join(at, name), ns=(0, 10**18 + i * 10**9 + j), follow_symlinks=False)
+    os.utime(top, ns=(0, 10**18 + 999))
+
+
+if __name__ == "__main__":
+    {"models": models, "times": times}[sys.argv[1]](sys.argv[2])

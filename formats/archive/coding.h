@@ -11,6 +11,7 @@
  *     rotated-N      the same after the sign was moved below the mantissa: for floating point
  *     fields-TYPE    blocks of a GGUF type: the planes of its fields
  *     codes-TYPE     the planes of the scales alone, where the codes follow from the weights that were quantized
+ *     difference-N   how far floating point of N bits is from a base tensor
  *
  * Each plane of each chunk is coded by Huffman codes alone (which decode several times as fast as zstd's matches, and
  * for weights save more), or kept raw where they save less than 1 %.

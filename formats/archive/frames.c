@@ -56,7 +56,7 @@ size_t frame_bound(size_t n)
  * leaves all bytes to the Huffman codes; with a target length it neither uses these, nor spends time. */
 static bool set_parameters(ZSTD_CCtx *compressor, enum frame_kind kind)
 {
-    enum { HASH_BITS = 6, LEAST_MATCH = 7, LONGEST_STEP = 131072, LEVEL = 6 };
+    enum { HASH_BITS = 6, LEAST_MATCH = 7, LONGEST_STEP = 131072, LEVEL = 1 };
     bool fast = kind != FRAME_MATCHED;
     const struct {
         ZSTD_cParameter parameter;
@@ -100,15 +100,27 @@ static bool looks_random(const unsigned char *bytes, size_t n)
     return bits / SAMPLE > most;
 }
 
+/* Codes by the Huffman codes if they save 1 %, and also by matches where these may save more, because Huffman codes
+ * need at least a bit a byte. Returns 0 if neither saves 1 %. */
+static size_t compress_best(const struct frames_out *out, enum frame_kind kind, const void *bytes, size_t n)
+{
+    enum { LEAST_SAVED = 100, FEW_BITS = 4 };
+    size_t length = 0, matched = 0;
+    if (kind != FRAME_MATCHED && !looks_random(bytes, n))
+        length = compress(out, FRAME_HUFFMAN, bytes, n);
+    if (kind == FRAME_MATCHED || (kind == FRAME_SPARSE && length != 0 && length < n / FEW_BITS))
+        matched = compress(out, FRAME_MATCHED, bytes, n);
+    if (matched != 0 && length != 0 && matched > length)
+        length = compress(out, FRAME_HUFFMAN, bytes, n);
+    else if (matched != 0)
+        length = matched;
+    return length > n - n / LEAST_SAVED ? 0 : length;
+}
+
 bool frame_write(struct frames_out *out, enum frame_kind kind, const void *bytes, size_t n, struct error *error)
 {
-    enum { LEAST_SAVED = 100 };
-    size_t length = 0;
-    if (kind == FRAME_HUFFMAN && !looks_random(bytes, n))
-        length = compress(out, FRAME_HUFFMAN, bytes, n);
-    if (kind == FRAME_MATCHED)
-        length = compress(out, FRAME_MATCHED, bytes, n);
-    if (length == 0 || length > n - n / LEAST_SAVED)
+    size_t length = kind == FRAME_RAW ? 0 : compress_best(out, kind, bytes, n);
+    if (length == 0)
         length = compress(out, FRAME_RAW, bytes, n);
     if (length == 0)
         return error_set(error, "libzstd %s cannot compress %zu bytes", ZSTD_versionString(), n);
@@ -147,6 +159,11 @@ bool frame_read(struct frames_in *in, void *bytes, size_t n, struct error *error
     in->at += length;
     in->left -= length;
     return true;
+}
+
+uint64_t frame_content(const struct frames_in *in)
+{
+    return ZSTD_getFrameContentSize(in->at, in->left);
 }
 
 bool frames_end(const struct frames_in *in, struct error *error)

@@ -20,6 +20,7 @@ enum frame_kind {
     FRAME_RAW,     /* not at all, unless it repeats */
     FRAME_HUFFMAN, /* by Huffman codes, or raw where these save less than 1 % */
     FRAME_MATCHED, /* as zstd usually does, for what is mostly the same */
+    FRAME_SPARSE,  /* by the better of the two */
 };
 
 /* Frames that are written one after the other. */
@@ -43,6 +44,9 @@ bool frame_write(struct frames_out *out, enum frame_kind kind, const void *bytes
 
 /* Reads the next frame, which must have exactly `n` bytes of content. */
 bool frame_read(struct frames_in *in, void *bytes, size_t n, struct error *error);
+
+/* Returns what the next frame claims as its content's size; above 2^63 if there is no frame. */
+uint64_t frame_content(const struct frames_in *in);
 
 /* Fails if bytes are left after the last frame. */
 bool frames_end(const struct frames_in *in, struct error *error);

@@ -6,7 +6,7 @@
  * coding is a row:
  *
  *     raw            one frame of the bytes as they are
- *     text           the same, with zstd's matches
+ *     zstd           one frame of bytes that zstd compresses as usual: headers, text, integers
  *     planes-N       byte planes of numbers of N bits, a frame each
  *     rotated-N      the same after the sign was moved below the mantissa: for floating point
  *     fields-TYPE    blocks of a GGUF type: the planes of its fields

@@ -1,4 +1,4 @@
-/* raw, planes-N and rotated-N: the lowest plane is the first frame. */
+/* raw, zstd, planes-N and rotated-N: the lowest plane is the first frame. */
 #include "formats/archive/codings.h"
 
 #include "formats/archive/frames.h"
@@ -42,20 +42,34 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
     return true;
 }
 
-static bool encode_raw(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
-                       const unsigned char *bytes, unsigned char *out, size_t *ret_length, struct error *error)
+static bool encode_whole(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                         const unsigned char *bytes, unsigned char *out, size_t *ret_length, enum frame_kind kind,
+                         struct error *error)
 {
     struct frames_out frames = {coder, out, out + bound(coding, chunk->n_bytes)};
-    if (!frame_write(&frames, FRAME_RAW, bytes, chunk->n_bytes, error))
+    if (!frame_write(&frames, kind, bytes, chunk->n_bytes, error))
         return false;
     *ret_length = (size_t)(frames.at - out);
     return true;
+}
+
+static bool encode_raw(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                       const unsigned char *bytes, unsigned char *out, size_t *ret_length, struct error *error)
+{
+    return encode_whole(coding, coder, chunk, bytes, out, ret_length, FRAME_RAW, error);
+}
+
+static bool encode_matched(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                           const unsigned char *bytes, unsigned char *out, size_t *ret_length, struct error *error)
+{
+    return encode_whole(coding, coder, chunk, bytes, out, ret_length, FRAME_MATCHED, error);
 }
 
 #define PLANES(bits) .unit_bytes = (bits) / 8, .unit_values = 1, .bound = bound, .encode = encode, .decode = decode
 
 const struct coding planes_codings[] = {
     {.name = "raw", .unit_bytes = 1, .unit_values = 1, .bound = bound, .encode = encode_raw, .decode = decode},
+    {.name = "zstd", .unit_bytes = 1, .unit_values = 1, .bound = bound, .encode = encode_matched, .decode = decode},
     {.name = "planes-8", PLANES(8)},
     {.name = "planes-16", PLANES(16)},
     {.name = "planes-32", PLANES(32)},

@@ -57,6 +57,7 @@ struct coding {
     enum coding_input_kind input;
     const struct dtype *dtype; /* of blocks; NULL: any values of that size */
     unsigned rotation;         /* of planes */
+    bool is_raw, is_matched;   /* codings of bytes that are no numbers */
 
     /* The same as the functions below, without the CRC-32. */
     size_t (*bound)(const struct coding *coding, size_t n_bytes);

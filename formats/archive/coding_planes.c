@@ -68,8 +68,20 @@ static bool encode_matched(const struct coding *coding, struct coder *coder, con
 #define PLANES(bits) .unit_bytes = (bits) / 8, .unit_values = 1, .bound = bound, .encode = encode, .decode = decode
 
 const struct coding planes_codings[] = {
-    {.name = "raw", .unit_bytes = 1, .unit_values = 1, .bound = bound, .encode = encode_raw, .decode = decode},
-    {.name = "zstd", .unit_bytes = 1, .unit_values = 1, .bound = bound, .encode = encode_matched, .decode = decode},
+    {.name = "raw",
+     .unit_bytes = 1,
+     .unit_values = 1,
+     .bound = bound,
+     .encode = encode_raw,
+     .decode = decode,
+     .is_raw = true},
+    {.name = "zstd",
+     .unit_bytes = 1,
+     .unit_values = 1,
+     .bound = bound,
+     .encode = encode_matched,
+     .decode = decode,
+     .is_matched = true},
     {.name = "planes-8", PLANES(8)},
     {.name = "planes-16", PLANES(16)},
     {.name = "planes-32", PLANES(32)},

@@ -6,8 +6,12 @@
 #include <string.h>
 #include <zlib.h>
 
-static const struct coding *const codings[] = {planes_codings, fields_codings, codes_codings, difference_codings,
-                                               text_codings};
+static const struct coding *const codings[] = {
+    planes_codings,
+    fields_codings,
+    codes_codings,
+    difference_codings,
+};
 
 const struct coding *coding_at(size_t i)
 {

@@ -129,7 +129,7 @@ static bool put(void *context, const void *bytes, size_t length, struct error *e
 static const struct coding *coding_of(const struct packed_extent *extent)
 {
     const struct dtype *dtype = extent->dtype;
-    char name[40] = "text";
+    char name[40] = "zstd";
     if (dtype != NULL && dtype->kind == DTYPE_BLOCK)
         snprintf(name, sizeof name, "fields-%s", dtype->name);
     else if (dtype != NULL && dtype->block_elements == 1)

@@ -34,15 +34,22 @@ static bool check_bytes(struct source *source, const struct files_entry *entry, 
                     error_set(error, "damaged: its bytes do not have the SHA-256 of the original"));
 }
 
-static bool check_file(struct archive *archive, size_t member, size_t index, const char *name,
-                       struct progress *progress, struct error *error)
+bool archive_check_file(struct archive *archive, size_t member, size_t index, struct progress *progress,
+                        struct error *error)
 {
     const struct files *files = archive_files(archive, member, error);
-    struct source *source = archive_source(archive, member, index, name, error);
-    bool good = source != NULL && check_bytes(source, &files->entries[index], progress, error);
+    if (files == NULL)
+        return false;
+    const struct files_entry *entry = &files->entries[index];
+    const char *name = archive_member(archive, member)->name;
+    struct arena *arena = arena_new();
+    const char *shown = *entry->path != '\0' ? arena_printf(arena, "%s/%s", name, entry->path) : name;
+    struct source *source = archive_source(archive, member, index, shown, error);
+    bool good = source != NULL && check_bytes(source, entry, progress, error);
     if (source != NULL && !good)
-        error_prefix(error, "%s", name);
+        error_prefix(error, "%s", shown);
     source_close(source);
+    arena_free(arena);
     return good;
 }
 
@@ -65,17 +72,14 @@ bool archive_check(struct archive *archive, size_t member, const char *path, str
         const struct files_entry *entry = &files->entries[i];
         if (entry->kind != FILES_FILE || !is_below(entry->path, path))
             continue;
-        struct arena *arena = arena_new();
         struct error wrong;
-        const char *shown = *entry->path != '\0' ? arena_printf(arena, "%s/%s", name, entry->path) : name;
         sums->n_files++;
         sums->n_bytes += entry->size;
-        if (!check_file(archive, member, i, shown, &progress, &wrong)) {
+        if (!archive_check_file(archive, member, i, &progress, &wrong)) {
             progress_hide(&progress);
             report("%s", wrong.message);
             sums->n_damaged++;
         }
-        arena_free(arena);
     }
     progress_end(&progress);
     return true;

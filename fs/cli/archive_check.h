@@ -12,6 +12,11 @@ struct archive_sums {
 bool archive_check(struct archive *archive, size_t member, const char *path, struct archive_sums *sums,
                    struct error *error);
 
+/* Fails unless a file's bytes have the SHA-256 of the original. `index` is its number in the list. */
+struct progress;
+bool archive_check_file(struct archive *archive, size_t member, size_t index, struct progress *progress,
+                        struct error *error);
+
 /* Checks the files that a text names, ARCHIVE or ARCHIVE/NAME..., and prints the result. Returns the exit status: 0,
  * or 1 if a file is damaged, or 2 if the archive cannot be read. */
 int archive_verify(const char *text);

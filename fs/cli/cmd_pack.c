@@ -3,13 +3,19 @@
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
 #include "fs/cli/packing.h"
+#include "fs/cli/packing_index.h"
+#include "fs/cli/packing_replace.h"
 #include "fs/cli/progress.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { FLAG_AS };
+enum { FLAG_AS, FLAG_REPLACE, FLAG_REMOVE, FLAG_PRUNE };
 
 /* The words of a command, understood. */
 struct pack_task {
@@ -112,7 +118,7 @@ static void print_result(const struct pack_task *task, const struct packing_sums
 static bool open_all(const struct pack_task *task, struct blobs **ret_blobs, struct scan *scans, struct error *error)
 {
     struct stat archive;
-    *ret_blobs = blobs_open(task->archive, true, error);
+    *ret_blobs = blobs_open(task->archive, BLOBS_CREATE, error);
     if (*ret_blobs == NULL || !blobs_status(*ret_blobs, &archive, error))
         return false;
     for (size_t i = 0; i < task->n_sources; i++)
@@ -124,10 +130,131 @@ static bool open_all(const struct pack_task *task, struct blobs **ret_blobs, str
 static bool add(const struct pack_task *task, struct blobs *blobs, struct scan *scans, struct error *error)
 {
     struct packing_sums sums;
-    if (!packing_run(blobs, task->archive, scans, task->n_sources, &sums, error))
+    if (!packing_run(blobs, task->archive, scans, task->n_sources, task->invocation->flags[FLAG_REPLACE], &sums, error))
         return false;
     print_result(task, &sums);
     return true;
+}
+
+/* Replacing: each step is a process, which has the lock on the archive and the scans of this one. */
+
+struct step {
+    const struct pack_task *task;
+    struct blobs *blobs;
+    struct scan *scans;
+};
+
+static bool step_pack(const struct step *step, struct error *error)
+{
+    return add(step->task, step->blobs, step->scans, error);
+}
+
+static bool step_check(const struct step *step, struct error *error)
+{
+    for (size_t i = 0; i < step->task->n_sources; i++)
+        if (!replace_check(step->task->archive, &step->scans[i], error))
+            return error_prefix(error, "nothing is removed");
+    return true;
+}
+
+static bool step_remove(const struct step *step, struct error *error)
+{
+    char size[SIZE_TEXT];
+    struct removed removed = {0};
+    for (size_t i = 0; i < step->task->n_sources; i++)
+        replace_remove(&step->scans[i], &removed);
+    printf("%" PRIu64 " files removed, %s\n", removed.n_files, size_text(removed.n_bytes, size));
+    return removed.n_kept == 0 ||
+           error_set(error, "%" PRIu64 " files stay; all of them are in the archive, too", removed.n_kept);
+}
+
+/* Runs a step in a process of its own, in the sandbox that the needs allow. */
+static bool run_step(const struct step *step, bool (*work)(const struct step *step, struct error *error),
+                     const struct command_needs *needs)
+{
+    struct error error;
+    int status;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        status = command_confine(step->task->invocation, needs);
+        if (status < 0)
+            status = work(step, &error) ? EXIT_SUCCESS : (report("%s", error.message), EXIT_BAD_INPUT);
+        _exit(finish_output(status));
+    }
+    if (child < 0) {
+        report("%s", strerror(errno));
+        return false;
+    }
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+}
+
+static bool run_steps(const struct step *step)
+{
+    const struct pack_task *task = step->task;
+    struct error error;
+    const struct command_needs to_pack = {.sources = task->sources,
+                                          .n_sources = task->n_sources,
+                                          .destination = task->archive},
+                               to_check = {.sources = &task->archive, .n_sources = 1},
+                               to_remove = {
+                                   .sources = task->sources, .n_sources = task->n_sources, .removed = task->sources};
+    if (!run_step(step, step_pack, &to_pack))
+        return false;
+    if (!blobs_forget(step->blobs, &error)) {
+        report("%s", error.message);
+        return false;
+    }
+    return run_step(step, step_check, &to_check) && run_step(step, step_remove, &to_remove);
+}
+
+static int replace(const struct pack_task *task)
+{
+    struct error error;
+    struct step step = {.task = task, .scans = arena_array(task->arena, task->n_sources, sizeof *step.scans)};
+    bool good = open_all(task, &step.blobs, step.scans, &error);
+    if (!good)
+        report("%s", error.message);
+    good = good && run_steps(&step);
+    for (size_t i = 0; i < task->n_sources; i++)
+        scan_free(&step.scans[i]);
+    blobs_close(step.blobs);
+    return good ? EXIT_SUCCESS : EXIT_BAD_INPUT;
+}
+
+/* Takes a source out of the archive, and removes blobs. */
+static bool change(const struct pack_task *task, struct blobs *blobs, struct error *error)
+{
+    const struct invocation *invocation = task->invocation;
+    struct pruned pruned;
+    char size[SIZE_TEXT];
+    if (invocation->flags[FLAG_REMOVE] && !index_remove(blobs, task->archive, invocation->values[FLAG_REMOVE], error))
+        return false;
+    if (!invocation->flags[FLAG_PRUNE])
+        return true;
+    if (!index_prune(blobs, task->archive, &pruned, error))
+        return false;
+    printf("%zu blobs removed, %s\n", pruned.n_blobs, size_text(pruned.n_bytes, size));
+    return true;
+}
+
+static int run_change(const struct pack_task *task)
+{
+    const struct command_needs needs = {.sources = &task->archive, .n_sources = 1, .destination = task->archive};
+    int status = command_confine(task->invocation, &needs);
+    struct error error;
+    if (status >= 0)
+        return status;
+    struct blobs *blobs =
+        blobs_open(task->archive, task->invocation->flags[FLAG_PRUNE] ? BLOBS_PRUNE : BLOBS_CHANGE, &error);
+    bool good = blobs != NULL && change(task, blobs, &error);
+    if (!good)
+        report("%s", error.message);
+    blobs_close(blobs);
+    return finish_output(good ? EXIT_SUCCESS : EXIT_BAD_INPUT);
 }
 
 static int pack(const struct pack_task *task)
@@ -173,29 +300,40 @@ static int run(const struct invocation *invocation)
     struct pack_task task = {.invocation = invocation, .arena = arena_new(), .archive = invocation->arguments[0]};
     struct error error;
     int status = EXIT_MISUSE;
-    if (!take_sources(&task, &error))
+    const bool *flags = invocation->flags;
+    if ((flags[FLAG_REMOVE] || flags[FLAG_PRUNE]) &&
+        (invocation->n_arguments > 1 || flags[FLAG_REPLACE] || flags[FLAG_AS]))
+        report("pack: --remove and --prune take the archive alone");
+    else if (flags[FLAG_REMOVE] || flags[FLAG_PRUNE])
+        status = run_change(&task);
+    else if (!take_sources(&task, &error))
         report("pack: %s", error.message);
     else if (!check_names(&task, &error))
         report("%s", error.message);
     else
-        status = pack(&task);
+        status = flags[FLAG_REPLACE] ? replace(&task) : pack(&task);
     arena_free(task.arena);
     return status;
 }
 
 const struct command pack_command = {
     .name = "pack",
-    .usage = "ARCHIVE SOURCE...",
+    .usage = "[--replace] ARCHIVE SOURCE... | --remove NAME ARCHIVE | --prune ARCHIVE",
     .summary = "Store models once, in an archive that shows the original files",
     .group = READ_COMMAND,
     .text =
         "An archive is a directory, an OCI image layout. Each SOURCE, a file or a directory, goes in under its last "
         "name, in addition to what the archive has of that name. Equal tensors are stored once, whatever files "
         "they are in. What was written is read back and compared before the archive names it. FIFOs, sockets and "
-        "devices are refused.",
+        "devices are refused. With --replace, a fresh process then reads every file back from the disk "
+        "through the archive, and only if all are equal the originals are removed; a file stays that has changed, "
+        "is open for writing, has a link elsewhere, or is on another file system.",
     .flags =
         (const struct flag[]){
             {0, "as", "the name of the SOURCE in the archive", "NAME", .needs_argument = true},
+            {0, "replace", "then read everything back from the archive, and remove the originals"},
+            {0, "remove", "take the source NAME out of the archive", "NAME", .needs_argument = true},
+            {0, "prune", "remove blobs that no source of the archive needs"},
             {0},
         },
     .examples =

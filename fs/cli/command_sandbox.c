@@ -80,6 +80,8 @@ static const char *const *writable_paths(const struct command_needs *needs, cons
         path_list_add(&paths, store);
     if (needs->destination != NULL)
         add_destination(&paths, needs->destination, needs->writes_beside);
+    for (const char *const *path = needs->removed; path != NULL && *path != NULL; path++)
+        add_destination(&paths, *path, true);
     if (needs->fills_hub_cache && store_make_folder(hub_cache_directory(arena)))
         path_list_add_all(&paths, hub_cache_roots(arena));
     return path_list_end(&paths);
@@ -92,7 +94,7 @@ void enter_command_sandbox(const struct command_needs *needs, const struct optio
     struct arena *arena = arena_new();
     bool network = sources_need_network(needs->sources, needs->n_sources, options);
     bool uses_store = network || needs->uses_store || options->content.keep != KEEP_NONE;
-    bool writes = uses_store || needs->destination != NULL || needs->fills_hub_cache;
+    bool writes = uses_store || needs->destination != NULL || needs->removed != NULL || needs->fills_hub_cache;
     runtime_paths_prepare(network);
     const struct readable readable = readable_paths(needs, options, network, arena);
     int paths = sandbox_open_paths(&(struct sandbox_paths){

@@ -8,9 +8,10 @@
 struct command_needs {
     const char *const *sources; /* paths, names of repositories, URLs */
     size_t n_sources;
-    bool is_library;         /* the sources are models, or directories of them */
-    const char *destination; /* to write to: a file, a device or a directory, which may be new; NULL: none */
-    bool writes_beside;      /* also to new files in the folder of the destination */
+    bool is_library;            /* the sources are models, or directories of them */
+    const char *destination;    /* to write to: a file, a device or a directory, which may be new; NULL: none */
+    bool writes_beside;         /* also to new files in the folder of the destination */
+    const char *const *removed; /* files and directories that are removed, up to a NULL; NULL: none */
     bool fills_hub_cache;
     bool uses_store; /* the store of kept bytes, even if no source is on a server and no option asks for it */
     bool listens;    /* accepts connections */

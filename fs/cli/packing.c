@@ -7,6 +7,7 @@
 #include "formats/archive/pack_writer.h"
 #include "formats/json_write.h"
 #include "formats/source_file.h"
+#include "fs/cli/packing_index.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 
@@ -29,11 +30,6 @@ struct known {
     uint32_t pack, tensor;
 };
 
-struct named {
-    const char *name;
-    struct archive_blob manifest;
-};
-
 struct packing {
     struct blobs *blobs;
     const char *path;
@@ -44,9 +40,10 @@ struct packing {
     struct text_index digests; /* of tensors: numbers of `known` */
     struct known *known;
     size_t n_known;
-    struct named *members;
+    struct index_member *members;
     size_t n_members;
     struct packing_sums *sums;
+    bool keeps_folders;
 
     /* the source that is being added */
     struct scan *scan;
@@ -103,7 +100,7 @@ static void set_member(struct packing *packing, const char *name, const struct a
             return;
         }
     packing->members = memory_grow(packing->members, packing->n_members, sizeof *packing->members);
-    packing->members[packing->n_members++] = (struct named){name, *manifest};
+    packing->members[packing->n_members++] = (struct index_member){name, *manifest};
 }
 
 static bool learn(struct packing *packing, struct error *error)
@@ -420,6 +417,16 @@ static uint32_t *unset(size_t count)
     return numbers;
 }
 
+/* Gives a folder the mode and time that it has in the archive. */
+static void keep_folder(struct files_entry *added, const struct files_entry *old)
+{
+    if (added->kind != FILES_FOLDER || old->kind != FILES_FOLDER)
+        return;
+    added->mode = old->mode;
+    added->seconds = old->seconds;
+    added->nanoseconds = old->nanoseconds;
+}
+
 static struct files *merge(const struct packing *packing, const struct files *old, const uint32_t *packs)
 {
     const struct files *fresh = packing->fresh;
@@ -429,9 +436,15 @@ static struct files *merge(const struct packing *packing, const struct files *ol
     for (size_t i = 0, j = 0; i < old->n_entries || j < fresh->n_entries;) {
         bool is_new =
             i == old->n_entries || (j < fresh->n_entries && strcmp(fresh->entries[j].path, old->entries[i].path) <= 0);
+        bool is_both =
+            i < old->n_entries && j < fresh->n_entries && strcmp(fresh->entries[j].path, old->entries[i].path) == 0;
         if (is_new)
             copy_entry(&from_new, j++);
-        else if (stays(fresh, old->entries[i++].path))
+        if (is_both && packing->keeps_folders)
+            keep_folder(&merged->entries[merged->n_entries - 1], &old->entries[i]);
+        if (is_new)
+            continue;
+        if (stays(fresh, old->entries[i++].path))
             copy_entry(&from_old, i - 1);
     }
     free(from_old.first);
@@ -481,27 +494,6 @@ static uint32_t *number_packs(struct packing *packing, size_t *ret_count)
     return used;
 }
 
-static void put_descriptor(struct json_writer *writer, const char *key, const char *type,
-                           const struct archive_blob *blob, const char *name)
-{
-    char hex[SHA256_HEX + 1];
-    struct arena *arena = arena_new();
-    digest_hex(&blob->digest, hex);
-    json_begin_object(writer, key);
-    json_put_text(writer, "mediaType", type);
-    if (name != NULL)
-        json_put_text(writer, "artifactType", ARCHIVE_TYPE);
-    json_put_text(writer, "digest", arena_printf(arena, "sha256:%s", hex));
-    json_put_number(writer, "size", blob->size);
-    if (name != NULL) {
-        json_begin_object(writer, "annotations");
-        json_put_text(writer, ARCHIVE_NAME_KEY, name);
-        json_end(writer);
-    }
-    json_end(writer);
-    arena_free(arena);
-}
-
 static bool write_list(struct packing *packing, struct archive_blob *ret_blob, struct error *error)
 {
     struct buffer frame = {0};
@@ -525,33 +517,17 @@ static bool write_manifest(struct packing *packing, struct archive_blob *ret_man
         json_begin_object(&writer, NULL);
         json_put_template(&writer, "'schemaVersion': %u, 'mediaType': %s, 'artifactType': %s", (uint64_t)2,
                           ARCHIVE_MANIFEST_TYPE, ARCHIVE_TYPE);
-        put_descriptor(&writer, "config", ARCHIVE_EMPTY_TYPE, &empty, NULL);
+        index_put_descriptor(&writer, "config", ARCHIVE_EMPTY_TYPE, &empty, NULL);
         json_begin_array(&writer, "layers");
-        put_descriptor(&writer, NULL, ARCHIVE_FILES_TYPE, &list, NULL);
+        index_put_descriptor(&writer, NULL, ARCHIVE_FILES_TYPE, &list, NULL);
         for (size_t i = 0; i < n_packs; i++)
-            put_descriptor(&writer, NULL, ARCHIVE_PACK_TYPE, &packing->packs[packs[i]], NULL);
+            index_put_descriptor(&writer, NULL, ARCHIVE_PACK_TYPE, &packing->packs[packs[i]], NULL);
         json_end(&writer);
         json_end(&writer);
         good = blobs_add(packing->blobs, text.bytes, text.length, ret_manifest, error);
     }
     buffer_free(&text);
     free(packs);
-    return good;
-}
-
-static bool write_index(struct packing *packing, struct error *error)
-{
-    struct buffer text = {0};
-    struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};
-    json_begin_object(&writer, NULL);
-    json_put_template(&writer, "'schemaVersion': %u, 'mediaType': %s", (uint64_t)2, ARCHIVE_INDEX_TYPE);
-    json_begin_array(&writer, "manifests");
-    for (size_t i = 0; i < packing->n_members; i++)
-        put_descriptor(&writer, NULL, ARCHIVE_MANIFEST_TYPE, &packing->members[i].manifest, packing->members[i].name);
-    json_end(&writer);
-    json_end(&writer);
-    bool good = blobs_set_index(packing->blobs, text.bytes, text.length, error);
-    buffer_free(&text);
     return good;
 }
 
@@ -577,7 +553,7 @@ static bool add_source(struct packing *packing, struct scan *scan, struct error 
     good = good && end_pack(packing, error) && add_old(packing, error) && write_manifest(packing, &manifest, error);
     if (good) {
         set_member(packing, scan->name, &manifest);
-        good = write_index(packing, error);
+        good = index_write(packing->blobs, packing->members, packing->n_members, error);
     }
     pack_writer_free(packing->writer);
     packing->writer = NULL;
@@ -588,11 +564,15 @@ static bool add_source(struct packing *packing, struct scan *scan, struct error 
     return good;
 }
 
-bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans,
+bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans, bool keeps_folders,
                  struct packing_sums *ret_sums, struct error *error)
 {
-    struct packing packing = {
-        .blobs = blobs, .path = archive, .arena = arena_new(), .sums = ret_sums, .held = memory_alloc(HELD)};
+    struct packing packing = {.blobs = blobs,
+                              .path = archive,
+                              .arena = arena_new(),
+                              .sums = ret_sums,
+                              .keeps_folders = keeps_folders,
+                              .held = memory_alloc(HELD)};
     *ret_sums = (struct packing_sums){0};
     bool good = learn(&packing, error);
     for (size_t i = 0; good && i < n_scans; i++)

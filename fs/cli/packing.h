@@ -53,6 +53,7 @@ struct packing_sums {
 };
 
 /* Adds the sources to the archive, each to what is there of its name, and replaces the index. Fills in the digests of
- * the scans' files. Prints a line for each file unless `quiet`. */
-bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans,
+ * the scans' files. With `keeps_folders`, folders that the archive has keep their times there: removing files
+ * changes those of the source. Prints a line for each file unless `quiet`. */
+bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans, bool keeps_folders,
                  struct packing_sums *ret_sums, struct error *error);

@@ -81,27 +81,30 @@ static bool make_archive(struct blobs *blobs, struct error *error)
 }
 
 /* Waits for the lock, and removes what a killed process left unfinished. */
-static bool take_lock(struct blobs *blobs, struct error *error)
+static bool take_lock(struct blobs *blobs, bool waits, struct error *error)
 {
     blobs->lock = open(blobs->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (blobs->lock < 0)
         return failed(error, errno, blobs->path);
-    while (flock(blobs->lock, LOCK_EX) != 0)
-        if (errno != EINTR)
+    while (flock(blobs->lock, waits ? LOCK_EX : LOCK_EX | LOCK_NB) != 0)
+        if (errno == EWOULDBLOCK)
+            return error_set(error, "%s: another wfs changes the archive; prune it later", blobs->path);
+        else if (errno != EINTR)
             return error_set_errno(error, errno, "%s: cannot be locked", blobs->path);
     if (unlink(blobs->unfinished) != 0 && errno != ENOENT && errno != ENOTDIR)
         return failed(error, errno, blobs->unfinished);
     return true;
 }
 
-struct blobs *blobs_open(const char *path, bool create, struct error *error)
+struct blobs *blobs_open(const char *path, enum blobs_use use, struct error *error)
 {
+    bool create = use == BLOBS_CREATE;
     struct blobs *blobs = memory_alloc(sizeof *blobs);
     *blobs = (struct blobs){.arena = arena_new(), .lock = -1, .fd = -1};
     blobs->path = arena_strdup(blobs->arena, path);
     blobs->folder = arena_printf(blobs->arena, "%s/" ARCHIVE_BLOBS, path);
     blobs->unfinished = arena_printf(blobs->arena, "%s/%s", blobs->folder, unfinished_name);
-    if ((!create || make_directory(path, error)) && take_lock(blobs, error) &&
+    if ((!create || make_directory(path, error)) && take_lock(blobs, use != BLOBS_PRUNE, error) &&
         (create ? make_archive(blobs, error) : check_names(path, error)))
         return blobs;
     blobs_close(blobs);
@@ -217,4 +220,19 @@ bool blobs_remove(struct blobs *blobs, const struct digest *digest, struct error
 {
     const char *path = path_of(blobs, digest);
     return unlink(path) == 0 || errno == ENOENT || failed(error, errno, path);
+}
+
+static bool forget(void *context, const struct digest *digest, uint64_t size, struct error *error)
+{
+    int fd = open(path_of(context, digest), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+    return true;
+}
+
+bool blobs_forget(struct blobs *blobs, struct error *error)
+{
+    return blobs_list(blobs, forget, blobs, error);
 }

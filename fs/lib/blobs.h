@@ -12,9 +12,14 @@
 
 struct blobs;
 
-/* Takes the archive at a path for this process alone: waits for others that change it. A missing or empty directory
- * becomes an archive if `create` is set; any other that is no archive is refused. NULL on failure. */
-struct blobs *blobs_open(const char *path, bool create, struct error *error);
+/* Takes the archive at a path for this process and its children alone. A directory that is no archive is refused. NULL
+ * on failure. */
+enum blobs_use {
+    BLOBS_CREATE, /* a missing or empty directory becomes an archive; waits for others that change it */
+    BLOBS_CHANGE, /* waits, too */
+    BLOBS_PRUNE,  /* fails if another process changes the archive */
+};
+struct blobs *blobs_open(const char *path, enum blobs_use use, struct error *error);
 void blobs_close(struct blobs *blobs); /* NULL is allowed */
 
 /* Gets the status of the archive's directory. */
@@ -37,3 +42,6 @@ bool blobs_set_index(struct blobs *blobs, const void *bytes, size_t length, stru
 typedef bool blobs_each(void *context, const struct digest *digest, uint64_t size, struct error *error);
 bool blobs_list(struct blobs *blobs, blobs_each *each, void *context, struct error *error);
 bool blobs_remove(struct blobs *blobs, const struct digest *digest, struct error *error);
+
+/* Drops the blobs' bytes from memory, so that the next reader gets them from the disk. */
+bool blobs_forget(struct blobs *blobs, struct error *error);

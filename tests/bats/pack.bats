@@ -150,3 +150,77 @@ same_tree() {
     run -2 "$WFS" pack archive missing
     [[ $output == *"missing: no such file or directory"* ]]
 }
+
+@test "pack --replace: originals are removed once the archive has given all of them back" {
+    rm -rf moved moved.wfs restored
+    cp -a src moved
+    "$WFS" pack --replace moved.wfs moved >log
+    [ ! -e moved ]
+    grep -q '^[0-9]* files removed, ' log
+    "$WFS" cp -r moved.wfs files/moved restored
+    same_tree src restored '/^.\/\(text\|sub\/hard\) /s/ 2 / 1 /'
+}
+
+@test "pack --replace: a file stays that is open for writing or has a link elsewhere" {
+    rm -rf stays stays.wfs
+    mkdir -p stays/d
+    echo 1 >stays/plain
+    echo 2 >stays/linked
+    echo 3 >stays/d/open
+    echo 4 >stays/d/twice
+    ln stays/linked elsewhere
+    ln stays/d/twice stays/again
+    exec 7>>stays/d/open
+    run -1 "$WFS" pack --replace stays.wfs stays
+    exec 7>&-
+    [[ $output == *"stays/d/open: stays: it is open for writing"* ]]
+    [[ $output == *"stays/linked: stays: it has another link elsewhere"* ]]
+    [[ $output == *"2 files stay; all of them are in the archive, too"* ]]
+    [ "$(cd stays && find . -type f | sort | tr '\n' ' ')" = "./d/open ./linked " ]
+    rm elsewhere
+    "$WFS" pack --replace stays.wfs stays
+    [ ! -e stays ]
+    [ "$("$WFS" cat stays.wfs files/stays/plain files/stays/linked files/stays/d/open files/stays/again | tr '\n' ' ')" = "1 2 3 4 " ]
+}
+
+@test "pack --replace: what is left after a kill is added to the archive, and folders keep their times" {
+    rm -rf killed killed.wfs restored
+    cp -a src killed
+    "$WFS" pack killed.wfs killed >/dev/null
+    rm -r killed/f32.safetensors killed/sub/other.safetensors killed/a # as a process that was killed while it removed
+    "$WFS" pack --replace killed.wfs killed >/dev/null
+    [ ! -e killed ]
+    "$WFS" cp -r killed.wfs files/killed restored
+    same_tree src restored '/^.\/\(text\|sub\/hard\) /s/ 2 / 1 /'
+}
+
+@test "pack --replace: nothing is removed if the archive does not give a file back" {
+    rm -rf kept kept.wfs
+    cp -a src kept
+    "$WFS" pack kept.wfs kept >/dev/null
+    # the same blobs, one of them damaged: the second run finds all tensors there
+    blob=$(find kept.wfs/blobs -type f -printf '%s %p\n' | sort -n | tail -1 | cut -d' ' -f2)
+    printf X | dd of="$blob" bs=1 seek=$(($(stat -c %s "$blob") / 2)) conv=notrunc status=none
+    run -1 "$WFS" pack --replace kept.wfs kept
+    [[ $output == *"nothing is removed: "*"is damaged"* ]]
+    same_tree src kept ''
+}
+
+@test "pack --remove takes a source out, and --prune the blobs that no source needs" {
+    rm -rf two
+    "$WFS" pack two src gguf >/dev/null
+    run -1 "$WFS" pack --remove nothing two
+    [[ $output == *"two has no source 'nothing'"* ]]
+    "$WFS" pack --remove gguf two
+    [ "$("$WFS" ls two files)" = src ]
+    n=$(find two/blobs -type f | wc -l)
+    [[ $("$WFS" pack --prune two) == "3 blobs removed, "* ]]
+    [ "$(find two/blobs -type f | wc -l)" -eq $((n - 3)) ]
+    "$WFS" verify two >/dev/null
+    run -2 "$WFS" pack --prune two src
+    exec 7<two
+    flock 7
+    run -1 "$WFS" pack --prune two
+    exec 7<&-
+    [[ $output == *"another wfs changes the archive"* ]]
+}

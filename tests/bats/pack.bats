@@ -224,3 +224,18 @@ same_tree() {
     exec 7<&-
     [[ $output == *"another wfs changes the archive"* ]]
 }
+
+@test "pack --replace: no kill loses a file" {
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack_kills.py" "$WFS" src "$BATS_TEST_TMPDIR/kills" 2
+}
+
+@test "pack: a write that fails leaves the archive as it was" {
+    rm -rf limited
+    "$WFS" pack limited gguf >/dev/null
+    before=$(find limited -type f | sort)
+    run -1 bash -c "trap '' XFSZ; ulimit -f 100; '$WFS' pack --replace limited src"
+    [[ $output == *"limited: File too large"* ]]
+    [ "$(find limited -type f | sort)" = "$before" ]
+    [ -e src/f32.safetensors ]
+    "$WFS" verify limited >/dev/null
+}

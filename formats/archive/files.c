@@ -39,11 +39,13 @@ void files_add(struct files *files, const struct files_entry *entry)
     files->n_entries++;
 }
 
-void files_add_segment(struct files *files, const struct files_segment *segment)
+void files_add_segment(struct files *files, size_t index, const struct files_segment *segment)
 {
+    struct files_entry *entry = &files->entries[index];
+    if (entry->n_segments++ == 0)
+        entry->first_segment = files->n_segments;
     files->segments = memory_grow(files->segments, files->n_segments, sizeof *files->segments);
     files->segments[files->n_segments++] = *segment;
-    files->entries[files->n_entries - 1].n_segments++;
 }
 
 size_t files_find(const struct files *files, const char *path, size_t length, bool *ret_found)
@@ -229,12 +231,13 @@ static bool take_segment(struct reading *reading, const struct json *value, stru
                          file->size - reading->filled);
     if (count == 4 && (numbers[0] >= reading->n_packs || numbers[1] >= UINT32_MAX || numbers[2] > FILES_LARGEST))
         return error_set(error, "a segment of pack %" PRIu64 " of %" PRIu32, numbers[0], reading->n_packs);
-    files_add_segment(files, &(struct files_segment){
-                                 .start = reading->filled,
-                                 .offset = count == 1 ? 0 : numbers[2],
-                                 .pack = count == 1 ? FILES_ZEROS : (uint32_t)numbers[0],
-                                 .tensor = count == 1 ? 0 : (uint32_t)numbers[1],
-                             });
+    files_add_segment(files, files->n_entries - 1,
+                      &(struct files_segment){
+                          .start = reading->filled,
+                          .offset = count == 1 ? 0 : numbers[2],
+                          .pack = count == 1 ? FILES_ZEROS : (uint32_t)numbers[0],
+                          .tensor = count == 1 ? 0 : (uint32_t)numbers[1],
+                      });
     reading->filled += length;
     return true;
 }

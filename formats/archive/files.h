@@ -53,9 +53,11 @@ void files_free(struct files *files); /* NULL is allowed */
 
 struct files *files_new(void);
 
-/* Adds a copy of an entry after those that are there, whose segments files_add_segment() adds then. */
+/* Adds a copy of an entry, without segments, after those that are there. */
 void files_add(struct files *files, const struct files_entry *entry);
-void files_add_segment(struct files *files, const struct files_segment *segment);
+
+/* Adds a segment to an entry: all of one entry before those of another. */
+void files_add_segment(struct files *files, size_t index, const struct files_segment *segment);
 
 /* Appends the frame of a list whose entries are in order. */
 void files_append_frame(const struct files *files, struct buffer *out);

@@ -67,6 +67,16 @@ static bool take_coding(const struct json *value, struct pack_tensor *tensor, st
                      tensor->coding->unit_bytes);
 }
 
+/* Takes what only later packing needs. */
+static void take_description(const struct json *value, struct pack_tensor *tensor)
+{
+    size_t length = 0;
+    const char *dtype = json_string(json_get(value, "dtype"), NULL),
+               *name = json_string(json_get(value, "name"), &length);
+    tensor->dtype = dtype != NULL ? dtype_by_name(dtype) : NULL;
+    tensor->name = name != NULL ? pack_name_hash(name, length) : 0;
+}
+
 static bool take_tensor(void *context, const struct json *value, uint64_t line, struct error *error)
 {
     struct reading *reading = context;
@@ -78,6 +88,7 @@ static bool take_tensor(void *context, const struct json *value, uint64_t line, 
         return error_set(error, "no tensor: it has no positive length");
     if (!digest_parse(json_string(json_get(value, "sha256"), NULL), &tensor.digest))
         return error_set(error, "no SHA-256 of 64 digits");
+    take_description(value, &tensor);
     if (!take_coding(value, &tensor, error) || !take_input(value, &tensor, error))
         return false;
     if (!checked_add(reading->n_chunks, chunks_of(&tensor), &reading->n_chunks) || reading->n_chunks > pack->n_chunks)
@@ -356,6 +367,43 @@ static bool copy_part(struct pack *pack, const struct place *place, size_t from,
     memcpy(out, chunk->bytes + from, length);
     chunk_unpin(chunk);
     return true;
+}
+
+static bool read_values(struct pack_input *input, uint64_t first, size_t count, void *out, struct error *error)
+{
+    size_t width = input->dtype->block_bytes;
+    return pack_read(input->pack, input->number, first * width, count * width, out, error);
+}
+
+static bool read_as_stored(void *context, uint64_t first, size_t count, void *out, struct error *error)
+{
+    return read_values(context, first, count, out, error);
+}
+
+static bool read_as_f32(void *context, uint64_t first, size_t count, void *out, struct error *error)
+{
+    struct pack_input *input = context;
+    void *bytes = memory_alloc(count * input->dtype->block_bytes);
+    bool good = read_values(input, first, count, bytes, error);
+    if (good)
+        dtype_kernels(input->dtype).decode(bytes, out, count);
+    free(bytes);
+    return good;
+}
+
+struct coding_input pack_input_bytes(struct pack_input *input)
+{
+    return (struct coding_input){read_as_stored, input};
+}
+
+struct coding_input pack_input_values(struct pack_input *input)
+{
+    return (struct coding_input){read_as_f32, input};
+}
+
+uint64_t pack_name_hash(const char *name, size_t length)
+{
+    return read_le(digest_of(name, length).bytes, 8) | 1;
 }
 
 bool pack_read(struct pack *pack, size_t index, uint64_t offset, size_t length, void *out, struct error *error)

@@ -24,14 +24,34 @@ struct pack_tensor {
     uint64_t offset;      /* of its first chunk in the pack */
     uint64_t first_chunk; /* among those of the pack */
     const struct coding *coding;
-    struct digest digest; /* of its bytes */
+    const struct dtype *dtype; /* for what is packed later; NULL: unknown */
+    uint64_t name;             /* pack_name_hash(), for what is packed later; 0: unknown */
+    struct digest digest;      /* of its bytes */
     /* the tensor that it is coded against, whose coding is CODING_ALONE; all zero if its own coding is */
     struct digest input_pack;
     uint32_t input;
     const struct dtype *input_dtype; /* of CODING_VALUES */
 };
 
+/* Bytes and values of the largest block, for code that samples blocks. */
+enum { CODING_BLOCK_MOST = 256, CODING_BLOCK_VALUES = 256 };
+
 struct pack;
+
+/* A tensor that others are coded against. */
+struct pack_input {
+    struct pack *pack;
+    struct digest digest; /* of the pack */
+    uint32_t number;
+    const struct dtype *dtype; /* an element type */
+};
+
+/* Return what codings read a tensor by: its values as they are stored, or as F32. The input must outlive it. */
+struct coding_input pack_input_bytes(struct pack_input *input);
+struct coding_input pack_input_values(struct pack_input *input);
+
+/* Returns what stands for a tensor's name in struct pack_tensor. */
+uint64_t pack_name_hash(const char *name, size_t length);
 
 /* Finds the pack of a tensor that another one is coded against, for pack_read(). */
 typedef bool pack_find(void *context, const struct digest *pack, struct pack **ret_pack, struct error *error);

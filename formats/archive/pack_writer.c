@@ -39,6 +39,18 @@ void pack_writer_free(struct pack_writer *writer)
     free(writer);
 }
 
+static void put_input(struct json_writer *json, const struct pack_writer_tensor *tensor)
+{
+    char hex[SHA256_HEX + 1];
+    digest_hex(&tensor->input.digest, hex);
+    json_begin_array(json, "input");
+    json_put_text(json, NULL, hex);
+    json_put_number(json, NULL, tensor->input.number);
+    if (tensor->coding->input == CODING_VALUES)
+        json_put_text(json, NULL, tensor->input.dtype->name);
+    json_end(json);
+}
+
 void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor)
 {
     struct json_writer json = {.out = &writer->list, .letters = JSON_UTF8, .compact = true};
@@ -48,6 +60,12 @@ void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tens
     json_put_number(&json, "length", tensor->length);
     json_put_text(&json, "sha256", hex);
     json_put_text(&json, "coding", tensor->coding->name);
+    if (tensor->dtype != NULL)
+        json_put_text(&json, "dtype", tensor->dtype->name);
+    if (tensor->name != NULL)
+        json_put_text(&json, "name", tensor->name);
+    if (tensor->coding->input != CODING_ALONE)
+        put_input(&json, tensor);
     json_end(&json);
     buffer_append_text(&writer->list, "\n");
     size_t whole = coding_chunk_bytes(tensor->coding);
@@ -61,8 +79,10 @@ void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tens
 static bool write_chunk(struct pack_writer *writer, struct error *error)
 {
     const struct coding *coding = writer->tensor.coding;
+    const struct coding_input input = coding->input == CODING_VALUES ? pack_input_values(&writer->tensor.input)
+                                                                     : pack_input_bytes(&writer->tensor.input);
     const struct coding_chunk chunk = {(writer->taken - writer->in_chunk) / coding->unit_bytes * coding->unit_values,
-                                       writer->in_chunk, NULL};
+                                       writer->in_chunk, coding->input != CODING_ALONE ? &input : NULL};
     size_t length;
     if (!coding_encode(coding, writer->coder, &chunk, writer->chunk, writer->frames, &length, error))
         return false;

@@ -15,7 +15,10 @@ void pack_writer_free(struct pack_writer *writer); /* NULL is allowed */
 /* Begins a tensor. Its bytes follow, in pieces of any length, `length` in all; `digest` is theirs. */
 struct pack_writer_tensor {
     uint64_t length;
-    const struct coding *coding; /* CODING_ALONE */
+    const struct coding *coding;
+    struct pack_input input;   /* unless the coding is CODING_ALONE */
+    const struct dtype *dtype; /* NULL: unknown */
+    const char *name;          /* NULL: unknown; used during the call */
     struct digest digest;
 };
 void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor);

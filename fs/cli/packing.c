@@ -7,6 +7,7 @@
 #include "formats/archive/pack_writer.h"
 #include "formats/json_write.h"
 #include "formats/source_file.h"
+#include "fs/cli/packing_bases.h"
 #include "fs/cli/packing_index.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
@@ -21,8 +22,9 @@
 #include <unistd.h>
 
 enum {
-    HELD = 32 << 20, /* bytes of the largest extent that is held in memory */
-    PIECE = 8 << 20, /* of larger ones, and of tensors that are compared */
+    HELD = 32 << 20,      /* bytes of the largest extent that is held in memory */
+    LARGE_PACK = 4 << 20, /* bytes after which a pack ends with the file: the next file may be coded against it */
+    PIECE = 8 << 20,      /* of larger ones, and of tensors that are compared */
 };
 
 /* Where a tensor of the archive is: `pack` is a number among those of struct packing. */
@@ -36,7 +38,9 @@ struct packing {
     struct archive *old; /* as it was before */
     struct arena *arena;
     struct archive_blob *packs;
+    struct pack **readers; /* of the packs; NULL of the one that is being written */
     size_t n_packs;
+    struct bases *bases;
     struct text_index digests; /* of tensors: numbers of `known` */
     struct known *known;
     size_t n_known;
@@ -63,7 +67,15 @@ static void add_known(struct packing *packing, const struct digest *digest, uint
     packing->known[packing->n_known++] = (struct known){pack, tensor};
 }
 
-/* Returns the number of a pack, which it adds. */
+static void add_pack(struct packing *packing, const struct archive_blob *blob)
+{
+    packing->packs = memory_grow(packing->packs, packing->n_packs, sizeof *packing->packs);
+    packing->readers = memory_grow(packing->readers, packing->n_packs, sizeof *packing->readers);
+    packing->packs[packing->n_packs] = *blob;
+    packing->readers[packing->n_packs++] = NULL;
+}
+
+/* Returns the number of a pack, which is added if it is new. */
 static uint32_t number_of_pack(struct packing *packing, const struct archive_blob *blob, bool *ret_is_new)
 {
     *ret_is_new = false;
@@ -71,9 +83,8 @@ static uint32_t number_of_pack(struct packing *packing, const struct archive_blo
         if (digest_same(&packing->packs[i].digest, &blob->digest))
             return (uint32_t)i;
     *ret_is_new = true;
-    packing->packs = memory_grow(packing->packs, packing->n_packs, sizeof *packing->packs);
-    packing->packs[packing->n_packs] = *blob;
-    return (uint32_t)packing->n_packs++;
+    add_pack(packing, blob);
+    return (uint32_t)packing->n_packs - 1;
 }
 
 /* Learns the tensors of a member's packs. */
@@ -86,6 +97,10 @@ static bool learn_member(struct packing *packing, size_t member, struct error *e
         struct pack *pack = is_new ? archive_pack(packing->old, member, i, error) : NULL;
         if (is_new && pack == NULL)
             return false;
+        if (is_new) {
+            packing->readers[number] = pack;
+            bases_add_pack(packing->bases, pack, &old->packs[i].digest);
+        }
         for (size_t j = 0; is_new && j < pack_count(pack); j++)
             add_known(packing, &pack_tensor(pack, j)->digest, number, (uint32_t)j);
     }
@@ -122,45 +137,56 @@ static bool put(void *context, const void *bytes, size_t length, struct error *e
     return blobs_put(context, bytes, length, error);
 }
 
-/* Returns the coding of an extent: by the type of its values, if it has whole ones. */
-static const struct coding *coding_of(const struct packed_extent *extent)
-{
-    const struct dtype *dtype = extent->dtype;
-    char name[40] = "zstd";
-    if (dtype != NULL && dtype->kind == DTYPE_BLOCK)
-        snprintf(name, sizeof name, "fields-%s", dtype->name);
-    else if (dtype != NULL && dtype->block_elements == 1)
-        snprintf(name, sizeof name, "%s-%u",
-                 dtype->kind == DTYPE_FLOAT && dtype->block_bytes > 1 ? "rotated" : "planes", 8u * dtype->block_bytes);
-    const struct coding *coding = coding_by_name(name);
-    return coding != NULL && extent->length % coding->unit_bytes == 0 ? coding : coding_by_name("raw");
-}
-
-/* Begins a tensor in the new pack; returns where it is. */
-static bool begin_tensor(struct packing *packing, const struct packed_extent *extent, const struct digest *digest,
-                         struct known *ret_place, struct error *error)
-{
-    const struct archive_blob unknown = {.size = 0};
-    if (packing->writer == NULL) {
-        if (!blobs_begin(packing->blobs, error))
-            return false;
-        packing->writer = pack_writer_new(put, packing->blobs);
-        packing->packs = memory_grow(packing->packs, packing->n_packs, sizeof *packing->packs);
-        packing->packs[packing->n_packs++] = unknown;
-    }
-    *ret_place = (struct known){(uint32_t)packing->n_packs - 1, pack_writer_count(packing->writer)};
-    add_known(packing, digest, ret_place->pack, ret_place->tensor);
-    pack_writer_begin(packing->writer, &(struct pack_writer_tensor){extent->length, coding_of(extent), *digest});
-    return true;
-}
-
 /* A file that is being read. */
 struct packed_file {
     struct packing *packing;
+    size_t entry; /* of packing->fresh */
     struct source *source;
     struct sha256_ctx hash;
     uint64_t n_equal; /* bytes that the archive had */
 };
+
+/* An extent whose coding is chosen. */
+struct sampling {
+    struct packed_file *file;
+    const struct packed_extent *extent;
+};
+
+static bool read_sample(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    const struct sampling *sampling = context;
+    const struct packed_extent *extent = sampling->extent;
+    if (extent->length > HELD)
+        return source_read(sampling->file->source, extent->offset + offset, length, out, error);
+    memcpy(out, sampling->file->packing->held + offset, length);
+    return true;
+}
+
+/* Begins a tensor in the new pack; returns where it is. The extent is held if it is small. */
+static bool begin_tensor(struct packed_file *file, const struct packed_extent *extent, const struct digest *digest,
+                         struct known *ret_place, struct error *error)
+{
+    struct packing *packing = file->packing;
+    const struct archive_blob unknown = {.size = 0};
+    struct sampling sampling = {file, extent};
+    const struct base_query query = {extent->dtype,
+                                     extent->name != NULL ? pack_name_hash(extent->name, strlen(extent->name)) : 0,
+                                     extent->length, read_sample, &sampling};
+    struct pack_writer_tensor tensor = {
+        .length = extent->length, .dtype = extent->dtype, .name = extent->name, .digest = *digest};
+    if (packing->writer == NULL) {
+        if (!blobs_begin(packing->blobs, error))
+            return false;
+        packing->writer = pack_writer_new(put, packing->blobs);
+        add_pack(packing, &unknown);
+    }
+    if (!bases_choose(packing->bases, &query, &tensor, error))
+        return false;
+    *ret_place = (struct known){(uint32_t)packing->n_packs - 1, pack_writer_count(packing->writer)};
+    add_known(packing, digest, ret_place->pack, ret_place->tensor);
+    pack_writer_begin(packing->writer, &tensor);
+    return true;
+}
 
 /* Hashes an extent, for the file too; holds it in packing->held if it is small. */
 static bool hash_extent(struct packed_file *file, const struct packed_extent *extent, struct digest *ret_digest,
@@ -207,10 +233,11 @@ static bool add_extent(struct packed_file *file, const struct packed_extent *ext
     if (text_index_find(&packing->digests, (const char *)digest.bytes, sizeof digest.bytes, &number)) {
         place = packing->known[number];
         file->n_equal += extent->length;
-    } else if (!begin_tensor(packing, extent, &digest, &place, error) || !write_extent(file, extent, error)) {
+    } else if (!begin_tensor(file, extent, &digest, &place, error) || !write_extent(file, extent, error)) {
         return false;
     }
-    files_add_segment(packing->fresh, &(struct files_segment){extent->offset, 0, place.pack, place.tensor});
+    files_add_segment(packing->fresh, file->entry,
+                      &(struct files_segment){extent->offset, 0, place.pack, place.tensor});
     return true;
 }
 
@@ -228,7 +255,7 @@ static bool add_extents(struct packed_file *file, const char *name, struct error
     bool good = true;
     for (size_t i = 0; good && i < count; i++)
         good = add_extent(file, &extents[i], error);
-    free(extents);
+    extents_free(extents, count);
     return good;
 }
 
@@ -243,13 +270,14 @@ static void print_file(const struct packing *packing, const struct scanned *entr
     arena_free(arena);
 }
 
-/* Reads a file and adds its bytes. The entry is the last of packing->fresh. */
-static bool read_file(struct packing *packing, struct scanned *entry, int fd, struct error *error)
+/* Reads a file and adds its bytes. `index` is that of the entry in packing->fresh, too. */
+static bool read_file(struct packing *packing, size_t index, int fd, struct error *error)
 {
+    struct scanned *entry = &packing->scan->entries[index];
     struct arena *arena = arena_new();
     const char *path =
         *entry->path != '\0' ? arena_printf(arena, "%s/%s", packing->scan->source, entry->path) : packing->scan->source;
-    struct packed_file file = {.packing = packing, .source = source_file_open(fd, path, error)};
+    struct packed_file file = {.packing = packing, .entry = index, .source = source_file_open(fd, path, error)};
     uint64_t before = packing->writer != NULL ? pack_writer_bytes(packing->writer) : 0;
     sha256_init(&file.hash);
     bool good = file.source != NULL && check_unchanged(packing, entry, fd, error) && add_extents(&file, path, error) &&
@@ -259,7 +287,7 @@ static bool read_file(struct packing *packing, struct scanned *entry, int fd, st
     if (!good)
         return false;
     sha256_digest(&file.hash, sizeof entry->digest.bytes, entry->digest.bytes);
-    packing->fresh->entries[packing->fresh->n_entries - 1].digest = entry->digest;
+    packing->fresh->entries[index].digest = entry->digest;
     packing->sums->n_files++;
     packing->sums->n_bytes += (uint64_t)entry->status.st_size;
     packing->sums->n_equal_bytes += file.n_equal;
@@ -269,14 +297,18 @@ static bool read_file(struct packing *packing, struct scanned *entry, int fd, st
     return true;
 }
 
-static bool add_file(struct packing *packing, struct scanned *entry, struct error *error)
+static bool end_pack(struct packing *packing, struct error *error);
+
+static bool add_file(struct packing *packing, size_t index, struct error *error)
 {
+    const struct scanned *entry = &packing->scan->entries[index];
     int fd = scan_open(packing->scan, entry, O_RDONLY);
     if (fd < 0)
         return error_set_errno(error, errno, "%s/%s", packing->scan->source, entry->path);
-    bool good = read_file(packing, entry, fd, error);
+    bool good = read_file(packing, index, fd, error);
     close(fd);
-    return good;
+    bool is_large = packing->writer != NULL && pack_writer_bytes(packing->writer) >= LARGE_PACK;
+    return good && (!is_large || end_pack(packing, error));
 }
 
 static enum files_kind kind_of(mode_t mode)
@@ -284,8 +316,8 @@ static enum files_kind kind_of(mode_t mode)
     return S_ISDIR(mode) ? FILES_FOLDER : S_ISLNK(mode) ? FILES_LINK : FILES_FILE;
 }
 
-/* Adds an entry. A second name of an inode shares the first one's bytes. */
-static bool add_entry(struct packing *packing, struct scanned *entry, struct error *error)
+/* Adds an entry, whose bytes are added later. A second name of an inode shares the first one's. */
+static void add_entry(struct packing *packing, const struct scanned *entry)
 {
     const struct stat *status = &entry->status;
     struct files *fresh = packing->fresh;
@@ -304,15 +336,71 @@ static bool add_entry(struct packing *packing, struct scanned *entry, struct err
     if (added.kind == FILES_FILE && status->st_nlink > 1 &&
         !text_index_add(&packing->inodes, arena_copy(packing->arena, inode, sizeof inode), sizeof inode, first))
         text_index_find(&packing->inodes, (const char *)inode, sizeof inode, &first);
+    added.same = (uint32_t)first;
     files_add(fresh, &added);
-    if (first == fresh->n_entries - 1)
-        return added.kind != FILES_FILE || add_file(packing, entry, error);
-    struct files_entry *second = &fresh->entries[fresh->n_entries - 1];
-    second->same = (uint32_t)first;
-    second->digest = entry->digest = fresh->entries[first].digest;
-    second->first_segment = fresh->entries[first].first_segment;
-    second->n_segments = fresh->entries[first].n_segments;
-    return true;
+}
+
+/* The order in which files are read: first those with the most precise weights, which others may be coded against. */
+
+struct turn {
+    size_t index;
+    unsigned rank;
+};
+
+static int compare_turns(const void *a, const void *b)
+{
+    const struct turn *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Returns a rank by most of a file's bytes: of 64 or 32 bits, of 16, quantized, of no checkpoint. */
+static unsigned rank_of(struct packing *packing, size_t index)
+{
+    enum { WIDE, HALF, QUANTIZED, OTHER, RANKS };
+    uint64_t n_bytes[RANKS] = {0};
+    size_t count;
+    struct error unused;
+    unsigned best = OTHER;
+    int fd = scan_open(packing->scan, &packing->scan->entries[index], O_RDONLY);
+    struct source *source = fd >= 0 ? source_file_open(fd, packing->scan->entries[index].path, &unused) : NULL;
+    struct packed_extent *extents =
+        source != NULL ? extents_of(source, source_name(source), &count) : (count = 0, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct dtype *dtype = extents[i].dtype;
+        bool is_float = dtype != NULL && dtype->kind == DTYPE_FLOAT;
+        n_bytes[dtype == NULL             ? OTHER
+                : !is_float               ? QUANTIZED
+                : dtype->block_bytes >= 4 ? WIDE
+                                          : HALF] += extents[i].length;
+    }
+    for (unsigned rank = WIDE; rank < OTHER; rank++)
+        best = n_bytes[rank] > n_bytes[best] ? rank : best;
+    extents_free(extents, count);
+    source_close(source);
+    if (fd >= 0)
+        close(fd);
+    return best;
+}
+
+/* Adds the bytes of all files. */
+static bool add_files(struct packing *packing, struct error *error)
+{
+    struct files *fresh = packing->fresh;
+    struct turn *turns = memory_alloc((fresh->n_entries + 1) * sizeof *turns);
+    size_t n_turns = 0;
+    bool good = true;
+    for (size_t i = 0; i < fresh->n_entries; i++)
+        if (fresh->entries[i].kind == FILES_FILE && fresh->entries[i].same == i)
+            turns[n_turns++] = (struct turn){i, rank_of(packing, i)};
+    qsort(turns, n_turns, sizeof *turns, compare_turns);
+    for (size_t i = 0; good && i < n_turns; i++)
+        good = add_file(packing, turns[i].index, error);
+    for (size_t i = 0; good && i < fresh->n_entries; i++)
+        packing->scan->entries[i].digest = fresh->entries[i].digest = fresh->entries[fresh->entries[i].same].digest;
+    free(turns);
+    return good;
 }
 
 /* The new pack. */
@@ -335,32 +423,49 @@ static bool same_bytes(struct packing *packing, struct pack *pack, size_t index,
                      packing->path);
 }
 
-/* Decodes the pack, and compares each tensor with what was read. */
+/* Finds the pack that a tensor of another one is coded against. */
+static bool find_pack(void *context, const struct digest *digest, struct pack **ret_pack, struct error *error)
+{
+    const struct packing *packing = context;
+    for (size_t i = 0; i < packing->n_packs; i++)
+        if (packing->readers[i] != NULL && digest_same(&packing->packs[i].digest, digest)) {
+            *ret_pack = packing->readers[i];
+            return true;
+        }
+    return error_set(error, "%s: a pack that a tensor is coded against is missing", packing->path);
+}
+
+/* Decodes the new pack, and compares each tensor with what was read. The pack stays open: its tensors may be bases. */
 static bool check_pack(struct packing *packing, const struct archive_blob *blob, struct error *error)
 {
     struct source *source = archive_open_blob(packing->old, &blob->digest, error);
-    struct pack *pack = source != NULL ? pack_open(source, NULL, NULL, error) : NULL;
+    struct pack *pack = source != NULL ? pack_open(source, find_pack, packing, error) : NULL;
     bool good = pack != NULL;
     for (size_t i = 0; good && i < pack_count(pack); i++)
         good = same_bytes(packing, pack, i, error);
-    pack_close(pack);
+    if (good) {
+        packing->readers[packing->n_packs - 1] = pack;
+        bases_add_pack(packing->bases, pack, &blob->digest);
+    } else {
+        pack_close(pack);
+    }
     return good;
 }
 
+/* Ends the new pack, if there is one. */
 static bool end_pack(struct packing *packing, struct error *error)
 {
     struct archive_blob blob;
     if (packing->writer == NULL)
         return true;
-    bool good = pack_writer_finish(packing->writer, error) && blobs_finish(packing->blobs, &blob, error) &&
-                check_pack(packing, &blob, error);
+    bool good = pack_writer_finish(packing->writer, error) && blobs_finish(packing->blobs, &blob, error);
     pack_writer_free(packing->writer);
     packing->writer = NULL;
-    if (good) {
-        packing->packs[packing->n_packs - 1] = blob;
-        packing->sums->n_written += blob.size;
-    }
-    return good;
+    if (!good)
+        return false;
+    packing->packs[packing->n_packs - 1] = blob;
+    packing->sums->n_written += blob.size;
+    return check_pack(packing, &blob, error);
 }
 
 /* The list: what was in the archive of that name, and what is new in its place. */
@@ -388,7 +493,7 @@ static void copy_entry(struct merging *merging, size_t index)
         struct files_segment segment = from->segments[entry.first_segment + i];
         if (segment.pack != FILES_ZEROS && merging->packs != NULL)
             segment.pack = merging->packs[segment.pack];
-        files_add_segment(merged, &segment);
+        files_add_segment(merged, number, &segment);
     }
 }
 
@@ -475,7 +580,22 @@ static bool add_old(struct packing *packing, struct error *error)
     return true;
 }
 
-/* Numbers the packs that the list names from 0 on; returns their old numbers, which the caller frees. */
+/* Adds the packs that tensors of a pack are coded against. */
+static void need_inputs(const struct packing *packing, const struct pack *pack, uint32_t *numbers, uint32_t *used,
+                        size_t *count)
+{
+    for (size_t i = 0; i < pack_count(pack); i++) {
+        const struct pack_tensor *tensor = pack_tensor(pack, i);
+        for (uint32_t j = 0; tensor->coding->input != CODING_ALONE && j < packing->n_packs; j++)
+            if (numbers[j] == UINT32_MAX && digest_same(&packing->packs[j].digest, &tensor->input_pack)) {
+                numbers[j] = (uint32_t)*count;
+                used[(*count)++] = j;
+            }
+    }
+}
+
+/* Numbers the packs that the list names from 0 on, then those of their bases; returns their old numbers, which the
+ * caller frees. */
 static uint32_t *number_packs(struct packing *packing, size_t *ret_count)
 {
     uint32_t *numbers = unset(packing->n_packs), *used = unset(packing->n_packs);
@@ -490,6 +610,8 @@ static uint32_t *number_packs(struct packing *packing, size_t *ret_count)
         }
         segment->pack = numbers[segment->pack];
     }
+    for (size_t i = 0; i < *ret_count; i++)
+        need_inputs(packing, packing->readers[used[i]], numbers, used, ret_count);
     free(numbers);
     return used;
 }
@@ -547,8 +669,9 @@ static bool add_source(struct packing *packing, struct scan *scan, struct error 
     packing->scan = scan;
     packing->fresh = files_new();
     progress_begin(&packing->progress, scan->name, bytes_of(scan));
-    for (size_t i = 0; good && i < scan->n_entries; i++)
-        good = add_entry(packing, &scan->entries[i], error);
+    for (size_t i = 0; i < scan->n_entries; i++)
+        add_entry(packing, &scan->entries[i]);
+    good = add_files(packing, error);
     progress_end(&packing->progress);
     good = good && end_pack(packing, error) && add_old(packing, error) && write_manifest(packing, &manifest, error);
     if (good) {
@@ -564,6 +687,16 @@ static bool add_source(struct packing *packing, struct scan *scan, struct error 
     return good;
 }
 
+/* Reports whether a pack was in the archive before, which then closes it. */
+static bool is_old_pack(const struct archive *old, const struct archive_blob *blob)
+{
+    for (size_t i = 0; old != NULL && i < archive_count(old); i++)
+        for (size_t j = 0; j < archive_member(old, i)->n_packs; j++)
+            if (digest_same(&archive_member(old, i)->packs[j].digest, &blob->digest))
+                return true;
+    return false;
+}
+
 bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans, bool keeps_folders,
                  struct packing_sums *ret_sums, struct error *error)
 {
@@ -572,12 +705,18 @@ bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, s
                               .arena = arena_new(),
                               .sums = ret_sums,
                               .keeps_folders = keeps_folders,
-                              .held = memory_alloc(HELD)};
+                              .held = memory_alloc(HELD),
+                              .bases = bases_new()};
     *ret_sums = (struct packing_sums){0};
     bool good = learn(&packing, error);
     for (size_t i = 0; good && i < n_scans; i++)
         good = add_source(&packing, &scans[i], error);
+    for (size_t i = 0; i < packing.n_packs; i++)
+        if (!is_old_pack(packing.old, &packing.packs[i]))
+            pack_close(packing.readers[i]);
     archive_drop(packing.old);
+    bases_free(packing.bases);
+    free(packing.readers);
     text_index_free(&packing.digests);
     free(packing.held);
     free(packing.packs);

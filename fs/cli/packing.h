@@ -40,10 +40,12 @@ bool scan_is_same(const struct stat *a, const struct stat *b);
 struct packed_extent {
     uint64_t offset, length;
     const struct dtype *dtype; /* of a tensor of a checkpoint; NULL: what lies between */
+    char *name;                /* of the tensor, in memory that extents_free() frees; NULL: it is none */
 };
 
-/* Divides a file: the tensors that a checkpoint of it stores, and the bytes between. The caller frees the array. */
+/* Divides a file: the tensors that a checkpoint of it stores, and the bytes between. extents_free() frees them. */
 struct packed_extent *extents_of(struct source *file, const char *path, size_t *ret_count);
+void extents_free(struct packed_extent *extents, size_t count);
 
 /* What a run has done. */
 struct packing_sums {

@@ -2,10 +2,12 @@
 #include "fs/cli/packing.h"
 
 #include "base/attempt.h"
+#include "base/text.h"
 #include "formats/source_range.h"
 #include "models/formats.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LEAST_TENSOR = 64 * 1024, /* bytes of a tensor that is stored apart */
@@ -26,6 +28,15 @@ static void add(struct finding *finding, const struct packed_extent *extent)
     finding->extents[finding->count++] = *extent;
 }
 
+/* Returns the name of a tensor, if it can be written as JSON; NULL: it cannot, or is too long to be one. */
+static char *name_of(const struct tensor *tensor)
+{
+    enum { LONGEST = 1000 };
+    bool is_text = tensor->name_length <= LONGEST && strlen(tensor->name) == tensor->name_length &&
+                   text_valid_prefix(tensor->name, tensor->name_length) == tensor->name_length;
+    return is_text ? memory_strdup(tensor->name) : NULL;
+}
+
 /* Adds the stored tensors of the file, if it is a checkpoint. A reader that fails finds none. */
 static void find(void *context)
 {
@@ -37,7 +48,7 @@ static void find(void *context)
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         if (tensor->source == range && tensor->dtype != NULL && tensor->length >= LEAST_TENSOR &&
             tensor->offset <= source_size(range) && tensor->length <= source_size(range) - tensor->offset)
-            add(finding, &(struct packed_extent){tensor->offset, tensor->length, tensor->dtype});
+            add(finding, &(struct packed_extent){tensor->offset, tensor->length, tensor->dtype, name_of(tensor)});
     }
     checkpoint_close(checkpoint);
 }
@@ -54,7 +65,7 @@ static void add_between(struct finding *finding, uint64_t from, uint64_t to)
 {
     for (uint64_t n; from < to; from += n) {
         n = to - from < LARGEST_TEXT ? to - from : LARGEST_TEXT;
-        add(finding, &(struct packed_extent){from, n, NULL});
+        add(finding, &(struct packed_extent){from, n, NULL, NULL});
     }
 }
 
@@ -72,9 +83,18 @@ struct packed_extent *extents_of(struct source *file, const char *path, size_t *
             add_between(&all, end, found.extents[i].offset);
             add(&all, &found.extents[i]);
             end = found.extents[i].offset + found.extents[i].length;
+        } else {
+            free(found.extents[i].name);
         }
     add_between(&all, end, source_size(file));
     free(found.extents);
     *ret_count = all.count;
     return all.extents;
+}
+
+void extents_free(struct packed_extent *extents, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(extents[i].name);
+    free(extents);
 }

@@ -1,0 +1,163 @@
+#include "fs/cli/packing_bases.h"
+
+#include "base/arena.h"
+#include "base/text_index.h"
+#include "formats/archive/coding_choice.h"
+#include "quant/codes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_TRIED = 2048, /* weights of one size, the newest first */
+    MOST_OFFERS = 4,
+    SAMPLES = 4, /* blocks of which the codes must follow from the weights */
+    NONE = UINT32_MAX,
+};
+
+struct base {
+    struct pack_input input;
+    uint32_t next; /* of the same number of values; NONE: the last */
+};
+
+struct bases {
+    struct arena *arena; /* the keys */
+    struct coder *coder;
+    struct base *items;
+    size_t count;
+    struct text_index by_name, by_size; /* the newest */
+};
+
+struct bases *bases_new(void)
+{
+    struct bases *bases = memory_alloc(sizeof *bases);
+    *bases = (struct bases){.arena = arena_new(), .coder = coder_new()};
+    return bases;
+}
+
+void bases_free(struct bases *bases)
+{
+    if (bases == NULL)
+        return;
+    text_index_free(&bases->by_name);
+    text_index_free(&bases->by_size);
+    coder_free(bases->coder);
+    arena_free(bases->arena);
+    free(bases->items);
+    free(bases);
+}
+
+struct key {
+    uint64_t name, length;
+};
+
+static uint32_t newest(const struct text_index *index, const void *key, size_t length)
+{
+    size_t number;
+    return text_index_find(index, key, length, &number) ? (uint32_t)number : NONE;
+}
+
+static void add(struct bases *bases, struct pack *pack, const struct digest *digest, uint32_t number)
+{
+    const struct pack_tensor *tensor = pack_tensor(pack, number);
+    const struct dtype *dtype = tensor->dtype;
+    if (dtype == NULL || dtype->kind != DTYPE_FLOAT || dtype->block_elements != 1 ||
+        tensor->coding->input != CODING_ALONE || bases->count == NONE)
+        return;
+    const struct key key = {tensor->name, tensor->length};
+    const uint64_t n_values = tensor->length / dtype->block_bytes;
+    const char *name = arena_copy(bases->arena, &key, sizeof key),
+               *size = arena_copy(bases->arena, &n_values, sizeof n_values);
+    bases->items = memory_grow(bases->items, bases->count, sizeof *bases->items);
+    bases->items[bases->count] =
+        (struct base){{pack, *digest, number, dtype}, newest(&bases->by_size, &n_values, sizeof n_values)};
+    text_index_set(&bases->by_name, name, sizeof key, bases->count);
+    text_index_set(&bases->by_size, size, sizeof n_values, bases->count);
+    bases->count++;
+}
+
+void bases_add_pack(struct bases *bases, struct pack *pack, const struct digest *digest)
+{
+    for (size_t i = 0; i < pack_count(pack); i++)
+        add(bases, pack, digest, (uint32_t)i);
+}
+
+/* Reports whether the codes of some blocks are those that follow from the weights. */
+static bool has_codes_of(const struct base_query *query, const struct base *base)
+{
+    const struct dtype *dtype = query->dtype;
+    const uint64_t n_blocks = query->length / dtype->block_bytes;
+    unsigned char stored[CODING_BLOCK_MOST], computed[CODING_BLOCK_MOST];
+    float values[CODING_BLOCK_VALUES];
+    struct error unsaid;
+    struct pack_input input = base->input;
+    const struct coding_input reader = pack_input_values(&input);
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        uint64_t block = n_blocks * (2 * i + 1) / (2 * SAMPLES);
+        if (!query->read(query->context, block * dtype->block_bytes, dtype->block_bytes, stored, &unsaid) ||
+            !reader.read(reader.context, block * dtype->block_elements, dtype->block_elements, values, &unsaid))
+            return false;
+        memcpy(computed, stored, dtype->block_bytes);
+        codes_of(dtype)(values, computed, 1);
+        if (memcmp(computed, stored, dtype->block_bytes) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The bases of a tensor that are worth measuring. */
+struct offers {
+    struct pack_input inputs[MOST_OFFERS];
+    struct coding_offer items[MOST_OFFERS];
+    size_t count;
+};
+
+static void offer(struct offers *offers, const struct coding *coding, const struct pack_input *input)
+{
+    struct pack_input *copy = &offers->inputs[offers->count];
+    *copy = *input;
+    bool decodes = coding->input == CODING_VALUES;
+    offers->items[offers->count++] =
+        (struct coding_offer){coding, decodes ? pack_input_values(copy) : pack_input_bytes(copy)};
+}
+
+static void find_weights(struct bases *bases, const struct base_query *query, struct offers *offers)
+{
+    const struct dtype *dtype = query->dtype;
+    const struct coding *coding = coding_with(CODING_VALUES, dtype);
+    const uint64_t n_values = query->length / dtype->block_bytes * dtype->block_elements;
+    if (coding == NULL || codes_of(dtype) == NULL || dtype->block_bytes > CODING_BLOCK_MOST ||
+        dtype->block_elements > CODING_BLOCK_VALUES)
+        return;
+    uint32_t at = newest(&bases->by_size, &n_values, sizeof n_values);
+    for (size_t i = 0; i < MOST_TRIED && at != NONE && offers->count < MOST_OFFERS; i++, at = bases->items[at].next)
+        if (has_codes_of(query, &bases->items[at]))
+            offer(offers, coding, &bases->items[at].input);
+}
+
+static void find_base(struct bases *bases, const struct base_query *query, struct offers *offers)
+{
+    const struct coding *coding = coding_with(CODING_BASE, query->dtype);
+    const struct key key = {query->name, query->length};
+    uint32_t at = newest(&bases->by_name, &key, sizeof key);
+    if (coding != NULL && at != NONE && bases->items[at].input.dtype == query->dtype)
+        offer(offers, coding, &bases->items[at].input);
+}
+
+bool bases_choose(struct bases *bases, const struct base_query *query, struct pack_writer_tensor *tensor,
+                  struct error *error)
+{
+    const struct coding_tensor sampled = {query->dtype, query->length, query->read, query->context};
+    struct offers offers = {.count = 0};
+    struct coding_offer choice;
+    if (query->dtype != NULL && query->dtype->kind == DTYPE_BLOCK)
+        find_weights(bases, query, &offers);
+    else if (query->dtype != NULL && query->name != 0)
+        find_base(bases, query, &offers);
+    if (!coding_choose(bases->coder, &sampled, offers.items, offers.count, &choice, error))
+        return false;
+    tensor->coding = choice.coding;
+    if (choice.coding->input != CODING_ALONE)
+        tensor->input = *(const struct pack_input *)choice.input.context;
+    return true;
+}

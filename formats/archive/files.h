@@ -12,8 +12,9 @@ enum files_kind { FILES_FOLDER, FILES_FILE, FILES_LINK };
 enum {
     FILES_LONGEST_PATH = 4095,
     FILES_LONGEST_NAME = 255,
-    FILES_ZEROS = UINT32_MAX, /* files_segment.pack: zeros */
 };
+
+#define FILES_ZEROS UINT32_MAX /* files_segment.pack: zeros */
 
 /* The largest file, so that positions have 63 bits. */
 #define FILES_LARGEST (UINT64_C(1) << 62)

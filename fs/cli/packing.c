@@ -23,7 +23,7 @@
 
 enum {
     HELD = 32 << 20,      /* bytes of the largest extent that is held in memory */
-    LARGE_PACK = 4 << 20, /* bytes after which a pack ends with the file: the next file may be coded against it */
+    LARGE_PACK = 1 << 20, /* bytes after which a pack ends with the file: the next file may be coded against it */
     PIECE = 8 << 20,      /* of larger ones, and of tensors that are compared */
 };
 

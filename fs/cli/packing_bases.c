@@ -12,12 +12,13 @@ enum {
     MOST_TRIED = 2048, /* weights of one size, the newest first */
     MOST_OFFERS = 4,
     SAMPLES = 4, /* blocks of which the codes must follow from the weights */
-    NONE = UINT32_MAX,
 };
+
+static const uint32_t none = UINT32_MAX;
 
 struct base {
     struct pack_input input;
-    uint32_t next; /* of the same number of values; NONE: the last */
+    uint32_t next; /* of the same number of values; none: the last */
 };
 
 struct bases {
@@ -54,7 +55,7 @@ struct key {
 static uint32_t newest(const struct text_index *index, const void *key, size_t length)
 {
     size_t number;
-    return text_index_find(index, key, length, &number) ? (uint32_t)number : NONE;
+    return text_index_find(index, key, length, &number) ? (uint32_t)number : none;
 }
 
 static void add(struct bases *bases, struct pack *pack, const struct digest *digest, uint32_t number)
@@ -62,7 +63,7 @@ static void add(struct bases *bases, struct pack *pack, const struct digest *dig
     const struct pack_tensor *tensor = pack_tensor(pack, number);
     const struct dtype *dtype = tensor->dtype;
     if (dtype == NULL || dtype->kind != DTYPE_FLOAT || dtype->block_elements != 1 ||
-        tensor->coding->input != CODING_ALONE || bases->count == NONE)
+        tensor->coding->input != CODING_ALONE || bases->count == none)
         return;
     const struct key key = {tensor->name, tensor->length};
     const uint64_t n_values = tensor->length / dtype->block_bytes;
@@ -130,7 +131,7 @@ static void find_weights(struct bases *bases, const struct base_query *query, st
         dtype->block_elements > CODING_BLOCK_VALUES)
         return;
     uint32_t at = newest(&bases->by_size, &n_values, sizeof n_values);
-    for (size_t i = 0; i < MOST_TRIED && at != NONE && offers->count < MOST_OFFERS; i++, at = bases->items[at].next)
+    for (size_t i = 0; i < MOST_TRIED && at != none && offers->count < MOST_OFFERS; i++, at = bases->items[at].next)
         if (has_codes_of(query, &bases->items[at]))
             offer(offers, coding, &bases->items[at].input);
 }
@@ -140,7 +141,7 @@ static void find_base(struct bases *bases, const struct base_query *query, struc
     const struct coding *coding = coding_with(CODING_BASE, query->dtype);
     const struct key key = {query->name, query->length};
     uint32_t at = newest(&bases->by_name, &key, sizeof key);
-    if (coding != NULL && at != NONE && bases->items[at].input.dtype == query->dtype)
+    if (coding != NULL && at != none && bases->items[at].input.dtype == query->dtype)
         offer(offers, coding, &bases->items[at].input);
 }
 

@@ -50,6 +50,20 @@ same_tree() {
     same_tree gguf decoded/gguf ''
 }
 
+@test "pack: a fine-tune is stored as its differences, which the decoder reads; its base stays for it" {
+    rm -rf tuned tuned.wfs decoded
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack.py" tuned tuned
+    "$WFS" pack tuned.wfs --as base tuned/base.safetensors >/dev/null
+    "$WFS" pack tuned.wfs --as tuned tuned/tuned.safetensors | tail -1 >log
+    # 46 % of random weights' bytes are noise that both have
+    [ "$(sed 's/.* \([0-9]*\)\.[0-9] % saved/\1/' log)" -ge 60 ]
+    "$WFS" pack --remove base tuned.wfs
+    "$WFS" pack --prune tuned.wfs >/dev/null
+    "$WFS" verify tuned.wfs
+    "$PYTHON" decoder tuned.wfs decoded
+    cmp decoded/tuned tuned/tuned.safetensors
+}
+
 @test "pack: cp -r restores names, bytes, modes, times and links" {
     rm -rf copied
     "$WFS" cp -r archive files/src copied

@@ -1,4 +1,4 @@
-"""Sources of archives: pack.py models DIR | times DIR. Values are random, with a fixed seed."""
+"""Sources of archives: pack.py models DIR | times DIR | tuned DIR. Values are random, with a fixed seed."""
 import json
 import os
 import struct
@@ -54,5 +54,15 @@ def times(top):
     os.utime(top, ns=(0, 10**18 + 999))
 
 
+def tuned(top):
+    """A model, and the same after some training, in BF16 and F32."""
+    rng = np.random.default_rng(2)
+    base = rng.standard_normal((700, 500), np.float32) * 0.02
+    os.makedirs(top)
+    for name, weights in (("base", base), ("tuned", base + rng.standard_normal(base.shape, np.float32) * 1e-5)):
+        bf16 = (weights.view(np.uint32) >> 16).astype(np.uint16)
+        save(f"{top}/{name}.safetensors", {"b": ("BF16", bf16), "f": ("F32", weights)})
+
+
 if __name__ == "__main__":
-    {"models": models, "times": times}[sys.argv[1]](sys.argv[2])
+    {"models": models, "times": times, "tuned": tuned}[sys.argv[1]](sys.argv[2])

@@ -1,6 +1,7 @@
 /* Sources in archives. */
 #include "formats/archive/location.h"
 
+#include "base/lock.h"
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "formats/location_scheme.h"
@@ -267,12 +268,69 @@ static bool is_archive(const char *path, size_t length)
     return is;
 }
 
+/* The archives on servers that this process has opened: what begins with their URL leads into them. */
+static struct {
+    struct lock lock;
+    struct remote_archive {
+        char *url; /* without '/' at its end */
+        struct archive *archive;
+    } * items;
+    size_t count;
+} remotes = {.lock = LOCK_INITIALIZER};
+
+static bool is_remote(const char *text)
+{
+    return strstr(text, "://") != NULL;
+}
+
+static size_t trimmed(const char *url)
+{
+    size_t length = strcspn(url, "?#");
+    while (length > 0 && url[length - 1] == '/')
+        length--;
+    return length;
+}
+
+/* Returns the archive that a URL leads into, not held; NULL: none that was opened. */
+static struct archive *find_remote(const char *text, size_t *ret_length)
+{
+    struct archive *found = NULL;
+    *ret_length = 0;
+    lock_take(&remotes.lock);
+    for (size_t i = 0; i < remotes.count; i++) {
+        size_t length = strlen(remotes.items[i].url);
+        bool leads = strncmp(text, remotes.items[i].url, length) == 0 && strchr("/?#", text[length]) != NULL;
+        if (leads && length > *ret_length) {
+            found = remotes.items[i].archive;
+            *ret_length = length;
+        }
+    }
+    lock_drop(&remotes.lock);
+    return found;
+}
+
+/* Remembers an archive for the life of the process. */
+static void add_remote(const char *text, struct archive *archive)
+{
+    char *url = memory_strndup(text, trimmed(text));
+    struct remote_archive *items = memory_alloc((remotes.count + 1) * sizeof *items);
+    lock_take(&remotes.lock);
+    if (remotes.count > 0)
+        memcpy(items, remotes.items, remotes.count * sizeof *items);
+    items[remotes.count++] = (struct remote_archive){url, archive_hold(archive)};
+    free(remotes.items);
+    remotes.items = items;
+    lock_drop(&remotes.lock);
+}
+
 size_t archive_prefix(const char *text)
 {
     size_t length = strlen(text);
     enum location_kind kind = LOCATION_NOTHING;
-    if (strstr(text, "://") != NULL)
-        return 0;
+    if (is_remote(text)) {
+        find_remote(text, &length);
+        return length;
+    }
     while (length > 0 && kind == LOCATION_NOTHING) {
         while (length > 1 && text[length - 1] == '/')
             length--;
@@ -299,11 +357,13 @@ struct archive *archive_of_text(const char *text, const char **ret_rest, bool *r
     *ret_is_archive = length > 0;
     if (length == 0)
         return NULL;
+    *ret_rest = text + length + strspn(text + length, "/");
+    if (is_remote(text))
+        return archive_hold(find_remote(text, &length));
     char *path = memory_strndup(text, length);
     struct location *location = archive_directory(path, error);
     struct archive *archive = location != NULL ? archive_open(location, path, error) : NULL;
     free(path);
-    *ret_rest = text + length + strspn(text + length, "/");
     return archive;
 }
 
@@ -322,5 +382,33 @@ struct location *archive_location_of(struct location *location, const char *text
     struct arena *arena = arena_new();
     struct archive *archive = archive_open(location, location_shown(text, arena), error);
     arena_free(arena);
+    if (archive != NULL)
+        add_remote(text, archive);
     return archive != NULL ? archive_location(archive, "", NULL, error) : NULL;
+}
+
+struct location *archive_location_above(const char *text, archive_opener *open, const char **ret_file,
+                                        struct error *error)
+{
+    enum { MOST_ABOVE = 2 };
+    struct arena *arena = arena_new();
+    struct location *location = NULL;
+    struct error unused;
+    bool is_archive;
+    size_t length = trimmed(text);
+    for (int i = 0; location == NULL && i < MOST_ABOVE; i++) {
+        while (length > 0 && text[length - 1] != '/')
+            length--;
+        const char *folder = arena_strndup(arena, text, length), *file = NULL;
+        struct location *layout =
+            open(arena_printf(arena, "%s" ARCHIVE_LAYOUT_FILE, folder), LOCATION_INSIDE, &file, &unused);
+        bool is_layout = layout != NULL && file != NULL;
+        location_close(layout);
+        layout = is_layout ? archive_location_of(open(folder, LOCATION_INSIDE, NULL, &unused), folder, &unused) : NULL;
+        location_close(layout);
+        location = archive_location_open(text, ret_file, &is_archive, error);
+        length -= length > 0;
+    }
+    arena_free(arena);
+    return location;
 }

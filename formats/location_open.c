@@ -20,9 +20,18 @@ struct location *location_open(const char *text, enum location_links links, cons
 {
     bool is_archive;
     struct location *location = archive_location_open(text, ret_file, &is_archive, error);
-    if (!is_archive)
-        location = scheme_of(text)->open(text, links, ret_file, error);
-    return strstr(text, "://") != NULL && location != NULL ? archive_location_of(location, text, error) : location;
+    if (is_archive)
+        return location;
+    const struct location_scheme *scheme = scheme_of(text);
+    location = scheme->open(text, links, ret_file, error);
+    if (*scheme->prefix == '\0')
+        return location;
+    if (location != NULL)
+        return archive_location_of(location, text, error);
+    /* only what a server says is not there may be in an archive: others would be waited for again */
+    struct error unused;
+    bool is_missing = strstr(error->message, "404") != NULL || strstr(error->message, "no such file at") != NULL;
+    return is_missing ? archive_location_above(text, scheme->open, ret_file, &unused) : NULL;
 }
 
 bool location_names_all_ports(const char *text)

@@ -3,8 +3,8 @@
 
 #include "formats/archive/archive.h"
 
-/* Returns how many bytes of a text name the archive that it leads into, or 0. A text with "://" leads into none until
- * it is opened. */
+/* Returns how many bytes of a text name the archive that it leads into, or 0. A URL leads into an archive that
+ * location_open() has opened in this process. */
 size_t archive_prefix(const char *text);
 
 /* Opens the archive of a text, and returns what follows the archive in the text: "" or "NAME/...". NULL, without an
@@ -23,6 +23,13 @@ struct location *archive_location_open(const char *text, const char **ret_file, 
 
 /* Turns the location of a folder on a server into that of the archive there; returns other locations unchanged. */
 struct location *archive_location_of(struct location *location, const char *text, struct error *error);
+
+/* Looks for an archive in the folders above a URL that names nothing, and opens the location of the URL in it. NULL,
+ * perhaps without an error, if there is none. */
+typedef struct location *archive_opener(const char *text, enum location_links links, const char **ret_file,
+                                        struct error *error);
+struct location *archive_location_above(const char *text, archive_opener *open, const char **ret_file,
+                                        struct error *error);
 
 /* Opens the directory of an archive on this machine as an ordinary location, for archive_open_to_add(). */
 struct location *archive_directory(const char *path, struct error *error);

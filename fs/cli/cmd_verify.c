@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     EXIT_SAME = 0,
@@ -560,11 +561,21 @@ static int verify_gguf(const struct checkpoint *file, const struct invocation *i
     return status;
 }
 
+/* Reports whether a source is an archive, or in one. A URL is opened for that. */
+static bool is_in_archive(const char *source)
+{
+    struct error unused;
+    const char *file;
+    if (strstr(source, "://") != NULL)
+        location_close(location_open(source, LOCATION_INSIDE, &file, &unused));
+    return archive_prefix(source) > 0;
+}
+
 static int run(const struct invocation *invocation)
 {
     if (invocation->flags[FLAG_ATTESTATION])
         return verify_attestation(invocation->values[FLAG_ATTESTATION], invocation);
-    if (invocation->n_arguments == 1 && archive_prefix(invocation->arguments[0]) > 0)
+    if (invocation->n_arguments == 1 && is_in_archive(invocation->arguments[0]))
         return finish_output(archive_verify(invocation->arguments[0]));
     if (invocation->n_arguments == 1)
         return verify_archives(invocation->arguments[0]);

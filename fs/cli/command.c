@@ -51,7 +51,7 @@ struct tree *command_open(const char *source, const struct options *options)
     if (options->library || is_whole)
         return library_open(&source, 1, options);
     struct tree *tree = open_tree(source, true, options, &error);
-    return tree == NULL && archive > 0 ? library_open(&source, 1, options) : reported(tree, &error);
+    return tree == NULL && archive_prefix(source) > 0 ? library_open(&source, 1, options) : reported(tree, &error);
 }
 
 struct tree *command_open_model(const char *source, const struct options *options)

@@ -298,7 +298,7 @@ static bool add_source(struct search *search, const char *argument, struct error
     const char *own = repository != NULL ? repository : arena_printf(arena, "%s/%s", local, last_name(arena, source));
     size_t archive = archive_prefix(path);
     bool is_archived = archive > 0, is_whole_archive = is_archived && path[archive] == '\0';
-    enum location_kind kind = is_remote ? LOCATION_OTHER : is_archived ? kind_in_archive(path) : local_kind(path);
+    enum location_kind kind = is_archived ? kind_in_archive(path) : is_remote ? LOCATION_OTHER : local_kind(path);
     if (kind == LOCATION_NOTHING)
         return error_set(error, "%s: no such file or directory", source);
     if (kind == LOCATION_FOLDER && !list_folder(search, path, &list, error))

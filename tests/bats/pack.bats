@@ -253,3 +253,19 @@ same_tree() {
     [ -e src/f32.safetensors ]
     "$WFS" verify limited >/dev/null
 }
+
+@test "pack: an archive on a server is a source, too" {
+    "$WFS" ls https:// 2>&1 | grep -q 'built without libcurl' && skip "built without remote sources"
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache no_proxy=127.0.0.1
+    "$PYTHON" -u -m http.server 0 --bind 127.0.0.1 3>&- >port 2>/dev/null &
+    HTTP=$!
+    await grep -q port port
+    url=http://127.0.0.1:$(sed 's/.* port \([0-9]*\) .*/\1/' port)/archive
+    "$WFS" cat "$url/" files/src/f32.safetensors | cmp - src/f32.safetensors && status=0 || status=1
+    [ "$status" -ne 0 ] || "$WFS" verify "$url/" >verified || status=1
+    [ "$status" -ne 0 ] || "$WFS" cat "$url/src/bf16.safetensors" tensors/a/raw | cmp - <("$WFS" cat src/bf16.safetensors tensors/a/raw) || status=1
+    kill "$HTTP"
+    wait "$HTTP" || true
+    [ "$status" -eq 0 ]
+    grep -q 'files have the SHA-256 of the originals' verified
+}

@@ -55,7 +55,7 @@ static size_t check_bytes(const struct coding *coding)
 
 static uint32_t crc_of(const void *bytes, size_t n)
 {
-    return (uint32_t)crc32_z(crc32_z(0, NULL, 0), bytes, n);
+    return (uint32_t)crc32(crc32(0, NULL, 0), bytes, (uInt)n);
 }
 
 size_t coding_bound(const struct coding *coding, size_t n_bytes)

@@ -62,7 +62,7 @@ static bool encode_raw(const struct coding *coding, struct coder *coder, const s
 static bool encode_matched(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
                            const unsigned char *bytes, unsigned char *out, size_t *ret_length, struct error *error)
 {
-    return encode_whole(coding, coder, chunk, bytes, out, ret_length, FRAME_MATCHED, error);
+    return encode_whole(coding, coder, chunk, bytes, out, ret_length, FRAME_TEXT, error);
 }
 
 #define PLANES(bits) .unit_bytes = (bits) / 8, .unit_values = 1, .bound = bound, .encode = encode, .decode = decode

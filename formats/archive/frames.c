@@ -49,22 +49,25 @@ struct coder_buffers *coder_buffers(struct coder *coder)
 
 size_t frame_bound(size_t n)
 {
-    return ZSTD_compressBound(n) + FRAME_OVERHEAD;
+    return ZSTD_compressBound(n);
 }
 
 /* Parameters of zstd's stable interface. The fastest strategy with the smallest table finds hardly any matches, which
  * leaves all bytes to the Huffman codes; with a target length it neither uses these, nor spends time. */
 static bool set_parameters(ZSTD_CCtx *compressor, enum frame_kind kind)
 {
-    enum { HASH_BITS = 6, LEAST_MATCH = 7, LONGEST_STEP = 131072, LEVEL = 1 };
-    bool fast = kind != FRAME_MATCHED;
+    enum { HASH_BITS = 6, LEAST_MATCH = 7, LONGEST_STEP = 131072, TEXT_LEVEL = 6 };
+    bool fast = kind == FRAME_RAW || kind == FRAME_HUFFMAN;
     const struct {
         ZSTD_cParameter parameter;
         int value;
     } rows[] = {
-        {ZSTD_c_compressionLevel, fast ? 1 : LEVEL}, {ZSTD_c_checksumFlag, 1},
-        {ZSTD_c_strategy, fast ? ZSTD_fast : 0},     {ZSTD_c_hashLog, fast ? HASH_BITS : 0},
-        {ZSTD_c_minMatch, fast ? LEAST_MATCH : 0},   {ZSTD_c_targetLength, kind == FRAME_RAW ? LONGEST_STEP : 0},
+        {ZSTD_c_compressionLevel, kind == FRAME_TEXT ? TEXT_LEVEL : 1},
+        {ZSTD_c_checksumFlag, 1},
+        {ZSTD_c_strategy, fast ? ZSTD_fast : 0},
+        {ZSTD_c_hashLog, fast ? HASH_BITS : 0},
+        {ZSTD_c_minMatch, fast ? LEAST_MATCH : 0},
+        {ZSTD_c_targetLength, kind == FRAME_RAW ? LONGEST_STEP : 0},
     };
     ZSTD_CCtx_reset(compressor, ZSTD_reset_session_and_parameters);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -106,9 +109,11 @@ static size_t compress_best(const struct frames_out *out, enum frame_kind kind, 
 {
     enum { LEAST_SAVED = 100, FEW_BITS = 4 };
     size_t length = 0, matched = 0;
-    if (kind != FRAME_MATCHED && !looks_random(bytes, n))
+    if (kind == FRAME_MATCHED || kind == FRAME_TEXT)
+        matched = compress(out, kind, bytes, n);
+    else if (!looks_random(bytes, n))
         length = compress(out, FRAME_HUFFMAN, bytes, n);
-    if (kind == FRAME_MATCHED || (kind == FRAME_SPARSE && length != 0 && length < n / FEW_BITS))
+    if (kind == FRAME_SPARSE && length != 0 && length < n / FEW_BITS)
         matched = compress(out, FRAME_MATCHED, bytes, n);
     if (matched != 0 && length != 0 && matched > length)
         length = compress(out, FRAME_HUFFMAN, bytes, n);

@@ -3,10 +3,7 @@
 
 #include "formats/archive/coding.h"
 
-enum {
-    FRAME_MOST = CODING_CHUNK * 8, /* content */
-    FRAME_OVERHEAD = 1024,         /* enough for what zstd may need beyond content * 257 / 256 */
-};
+enum { FRAME_MOST = CODING_CHUNK * 8 /* bytes of content */ };
 
 /* Buffers of a coder, for the codings; no coding calls another. */
 struct coder_buffers {
@@ -21,6 +18,7 @@ enum frame_kind {
     FRAME_HUFFMAN, /* by Huffman codes, or raw where these save less than 1 % */
     FRAME_MATCHED, /* as zstd usually does, for what is mostly the same */
     FRAME_SPARSE,  /* by the better of the two */
+    FRAME_TEXT,    /* as FRAME_MATCHED, smaller and more slowly */
 };
 
 /* Frames that are written one after the other. */

@@ -30,7 +30,8 @@
             uint##bits##_t number = 0;                                                                                 \
             for (size_t j = 0; j < WIDTH; j++)                                                                         \
                 number = (uint##bits##_t)(number | (uint##bits##_t)planes[i + j * n] << 8 * j);                        \
-            number = (uint##bits##_t)(number >> rotation | number << (WIDTH * 8 - 1 - rotation) << 1);                 \
+            const uint##bits##_t high = (uint##bits##_t)(number << (WIDTH * 8 - 1 - rotation));                        \
+            number = (uint##bits##_t)(number >> rotation | high << 1);                                                 \
             little_endian(&number, 1, WIDTH);                                                                          \
             memcpy(numbers + i * WIDTH, &number, WIDTH);                                                               \
         }                                                                                                              \

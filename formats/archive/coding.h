@@ -10,7 +10,8 @@
  *     planes-N       byte planes of numbers of N bits, a frame each
  *     rotated-N      the same after the sign was moved below the mantissa: for floating point
  *     fields-TYPE    blocks of a GGUF type: the planes of its fields
- *     codes-TYPE     the planes of the scales alone, where the codes follow from the weights that were quantized
+ *     codes-TYPE     the planes of the scales alone, where the codes follow from the weights that were quantized; of
+ *                    Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1 as the exclusive or with the scales that follow without a matrix
  *     difference-N   how far floating point of N bits is from a base tensor
  *
  * Each plane of each chunk is coded by Huffman codes alone (which decode several times as fast as zstd's matches, and
@@ -58,6 +59,7 @@ struct coding {
     const struct dtype *dtype; /* of blocks; NULL: any values of that size */
     unsigned rotation;         /* of planes */
     bool is_raw, is_matched;   /* codings of bytes that are no numbers */
+    bool predicts_scales;      /* from the values, at no cost */
 
     /* The same as the functions below, without the CRC-32. */
     size_t (*bound)(const struct coding *coding, size_t n_bytes);

@@ -22,16 +22,21 @@ static size_t bound(const struct coding *coding, size_t n_bytes)
     return sum;
 }
 
-/* Completes blocks that have their scales, and zeros for codes. */
-static bool compute_codes(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
-                          unsigned char *blocks, struct error *error)
+static bool read_values(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                        struct error *error)
 {
-    const size_t n_blocks = chunk->n_bytes / coding->unit_bytes;
-    float *values = coder_buffers(coder)->values;
-    if (!chunk->input->read(chunk->input->context, chunk->first, n_blocks * coding->unit_values, values, error))
-        return false;
-    codes_of(coding->dtype)(values, blocks, n_blocks);
-    return true;
+    return chunk->input->read(chunk->input->context, chunk->first,
+                              chunk->n_bytes / coding->unit_bytes * coding->unit_values, coder_buffers(coder)->values,
+                              error);
+}
+
+/* Makes what the type's rule gives for the values, or zeros. */
+static void predict(const struct coding *coding, const float *values, size_t n_blocks, unsigned char *blocks)
+{
+    if (coding->predicts_scales)
+        dtype_kernels(coding->dtype).encode(values, blocks, n_blocks);
+    else
+        memset(blocks, 0, n_blocks * coding->unit_bytes);
 }
 
 static bool exclusive_or(unsigned char *bytes, const unsigned char *others, size_t n)
@@ -44,21 +49,55 @@ static bool exclusive_or(unsigned char *bytes, const unsigned char *others, size
     return any != 0;
 }
 
+/* Writes the scales of blocks, and puts them in place of the predicted ones. */
+static bool write_scales(const struct coding *coding, struct frames_out *frames, const unsigned char *bytes,
+                         size_t n_blocks, unsigned char *predicted, struct error *error)
+{
+    const enum frame_kind kind = coding->predicts_scales ? FRAME_SPARSE : FRAME_HUFFMAN;
+    unsigned char *content = coder_buffers(frames->coder)->planes, *other = content + FRAME_MOST / 2;
+    for (const struct block_plane *plane = block_planes_of(coding->dtype); is_of_scales(plane); plane++) {
+        const size_t n = n_blocks * block_plane_bytes(plane);
+        block_plane_gather(plane, predicted, n_blocks, coding->unit_bytes, other);
+        block_plane_gather(plane, bytes, n_blocks, coding->unit_bytes, content);
+        block_plane_scatter(plane, content, n_blocks, coding->unit_bytes, predicted);
+        exclusive_or(content, other, n);
+        if (!frame_write(frames, kind, content, n, error))
+            return false;
+    }
+    return true;
+}
+
+/* Reads the scales of blocks in place of the predicted ones. Sets *ret_other if any differs from these. */
+static bool read_scales(const struct coding *coding, struct frames_in *frames, size_t n_blocks,
+                        unsigned char *predicted, bool *ret_other, struct error *error)
+{
+    unsigned char *content = coder_buffers(frames->coder)->planes, *other = content + FRAME_MOST / 2;
+    *ret_other = false;
+    for (const struct block_plane *plane = block_planes_of(coding->dtype); is_of_scales(plane); plane++) {
+        const size_t n = n_blocks * block_plane_bytes(plane);
+        if (!frame_read(frames, content, n, error))
+            return false;
+        block_plane_gather(plane, predicted, n_blocks, coding->unit_bytes, other);
+        exclusive_or(content, other, n);
+        *ret_other |= memcmp(content, other, n) != 0;
+        block_plane_scatter(plane, content, n_blocks, coding->unit_bytes, predicted);
+    }
+    return true;
+}
+
 static bool encode(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
                    const unsigned char *bytes, unsigned char *out, size_t *ret_length, struct error *error)
 {
     const size_t n_blocks = chunk->n_bytes / coding->unit_bytes;
-    unsigned char *content = coder_buffers(coder)->planes, *computed = coder_buffers(coder)->more;
+    const float *values = coder_buffers(coder)->values;
+    unsigned char *computed = coder_buffers(coder)->more;
     struct frames_out frames = {coder, out, out + bound(coding, chunk->n_bytes)};
-    memset(computed, 0, chunk->n_bytes);
-    for (const struct block_plane *plane = block_planes_of(coding->dtype); is_of_scales(plane); plane++) {
-        block_plane_gather(plane, bytes, n_blocks, coding->unit_bytes, content);
-        block_plane_scatter(plane, content, n_blocks, coding->unit_bytes, computed);
-        if (!frame_write(&frames, FRAME_HUFFMAN, content, n_blocks * block_plane_bytes(plane), error))
-            return false;
-    }
-    if (!compute_codes(coding, coder, chunk, computed, error))
+    if (!read_values(coding, coder, chunk, error))
         return false;
+    predict(coding, values, n_blocks, computed);
+    if (!write_scales(coding, &frames, bytes, n_blocks, computed, error))
+        return false;
+    codes_of(coding->dtype)(values, computed, n_blocks);
     if (exclusive_or(computed, bytes, chunk->n_bytes) &&
         !frame_write(&frames, FRAME_MATCHED, computed, chunk->n_bytes, error))
         return false;
@@ -70,42 +109,42 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
                    const unsigned char *encoded, size_t length, unsigned char *bytes, struct error *error)
 {
     const size_t n_blocks = chunk->n_bytes / coding->unit_bytes;
-    unsigned char *content = coder_buffers(coder)->planes;
+    const float *values = coder_buffers(coder)->values;
     struct frames_in frames = {coder, encoded, length};
-    memset(bytes, 0, chunk->n_bytes);
-    for (const struct block_plane *plane = block_planes_of(coding->dtype); is_of_scales(plane); plane++) {
-        if (!frame_read(&frames, content, n_blocks * block_plane_bytes(plane), error))
-            return false;
-        block_plane_scatter(plane, content, n_blocks, coding->unit_bytes, bytes);
-    }
-    if (!compute_codes(coding, coder, chunk, bytes, error))
+    bool other;
+    if (!read_values(coding, coder, chunk, error))
         return false;
+    predict(coding, values, n_blocks, bytes);
+    if (!read_scales(coding, &frames, n_blocks, bytes, &other, error))
+        return false;
+    if (other || !coding->predicts_scales)
+        codes_of(coding->dtype)(values, bytes, n_blocks);
     if (frames.left == 0)
         return true;
-    if (!frame_read(&frames, content, chunk->n_bytes, error))
+    if (!frame_read(&frames, coder_buffers(coder)->planes, chunk->n_bytes, error))
         return false;
-    exclusive_or(bytes, content, chunk->n_bytes);
+    exclusive_or(bytes, coder_buffers(coder)->planes, chunk->n_bytes);
     return frames_end(&frames, error);
 }
 
-#define CODES(type, elements, bytes, of_type)                                                                          \
+#define CODES(type, elements, bytes, of_type, ...)                                                                     \
     {                                                                                                                  \
         .name = "codes-" type, .unit_bytes = (bytes), .unit_values = (elements), .dtype = &(of_type),                  \
-        .input = CODING_VALUES, .bound = bound, .encode = encode, .decode = decode                                     \
+        .input = CODING_VALUES, .bound = bound, .encode = encode, .decode = decode, __VA_ARGS__                        \
     }
 
 const struct coding codes_codings[] = {
-    CODES("Q4_0", 32, 18, q4_0_dtype),
-    CODES("Q4_1", 32, 20, q4_1_dtype),
-    CODES("Q5_0", 32, 22, q5_0_dtype),
-    CODES("Q5_1", 32, 24, q5_1_dtype),
-    CODES("Q8_0", 32, 34, q8_0_dtype),
-    CODES("Q2_K", 256, 84, q2_k_dtype),
-    CODES("Q3_K", 256, 110, q3_k_dtype),
-    CODES("Q4_K", 256, 144, q4_k_dtype),
-    CODES("Q5_K", 256, 176, q5_k_dtype),
-    CODES("Q6_K", 256, 210, q6_k_dtype),
-    CODES("IQ4_NL", 32, 18, iq4_nl_dtype),
-    CODES("IQ4_XS", 256, 136, iq4_xs_dtype),
+    CODES("Q4_0", 32, 18, q4_0_dtype, .predicts_scales = true),
+    CODES("Q4_1", 32, 20, q4_1_dtype, .predicts_scales = true),
+    CODES("Q5_0", 32, 22, q5_0_dtype, .predicts_scales = true),
+    CODES("Q5_1", 32, 24, q5_1_dtype, .predicts_scales = true),
+    CODES("Q8_0", 32, 34, q8_0_dtype, .predicts_scales = true),
+    CODES("Q2_K", 256, 84, q2_k_dtype, .predicts_scales = false),
+    CODES("Q3_K", 256, 110, q3_k_dtype, .predicts_scales = false),
+    CODES("Q4_K", 256, 144, q4_k_dtype, .predicts_scales = false),
+    CODES("Q5_K", 256, 176, q5_k_dtype, .predicts_scales = false),
+    CODES("Q6_K", 256, 210, q6_k_dtype, .predicts_scales = false),
+    CODES("IQ4_NL", 32, 18, iq4_nl_dtype, .predicts_scales = false),
+    CODES("IQ4_XS", 256, 136, iq4_xs_dtype, .predicts_scales = false),
     {.name = NULL},
 };

@@ -1,0 +1,66 @@
+"""Chunks that wfs codes are decoded by numpy (codings.py), which computes codes from scales in its own way."""
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+
+from codings import TYPES, decode
+from interop import ROOT, check, done
+
+ALONE = ["raw", "zstd", *(f"planes-{bits}" for bits in (8, 16, 32, 64)), *(f"rotated-{bits}" for bits in (16, 32, 64)), *(f"fields-{name}" for name in TYPES)]
+CODES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"]
+random = np.random.default_rng(1)
+
+
+def values(n):
+    """Rows of different size; of some all values are zero, or tiny, or equal."""
+    rows = random.normal(0, 1, (n // 256, 256)) * np.exp(random.normal(-4, 2, (n // 256, 1)))
+    rows[1::50], rows[2::50] = 0, rows[2::50] * 1e-9
+    rows[3::50] = rows[3::50, :1]
+    return rows.astype("<f4")
+
+
+def encode(dtype, rows):
+    """As wfs encodes; gguf-py has no K types."""
+    return subprocess.run([ROOT / "build/tests/interop/encode", dtype], input=rows.tobytes(), capture_output=True, check=True).stdout
+
+
+def code(directory, coding, plain, base=b""):
+    (directory / "base").write_bytes(base)
+    run = subprocess.run([ROOT / "build/tests/interop/code", coding, directory / "base"], input=plain, capture_output=True)
+    return run.stdout if run.returncode == 0 else None
+
+
+def returns(directory, coding, plain, base=b""):
+    data = code(directory, coding, plain, base)
+    return check(data and decode(coding, data, len(plain), base) == plain, f"{coding}, {len(plain)} bytes") and len(data)
+
+
+def unit(coding):
+    name = coding.partition("-")[2]
+    return tuple(map(int, TYPES[name][:2])) if name in TYPES else (1, int(name or 8) // 8)
+
+
+with tempfile.TemporaryDirectory() as name:
+    scratch = pathlib.Path(name)
+    floats = values(1 << 16)
+    for coding in ALONE:
+        n_values, width = unit(coding)
+        for n in 1, 3, 65536 // n_values:
+            returns(scratch, coding, (floats.tobytes() * 3)[5:5 + n * width])
+
+    for kind, bits in ("<u2", 16), ("<u4", 32):
+        base = floats.view("<u4").reshape(-1) >> (32 - bits)
+        for step in 0, 1, 40, 5000, 1 << 40:
+            tuned = (base.astype("i8") + random.integers(-step, step + 1, base.size)).astype(kind)
+            for n in 1, 2, 999, 65536:
+                returns(scratch, f"difference-{bits}", tuned[:n].tobytes(), base.astype(kind)[:n].tobytes())
+
+    for name in CODES:
+        blocks = np.frombuffer(encode(name, floats), np.uint8).reshape(-1, int(TYPES[name][1])).copy()
+        size = returns(scratch, f"codes-{name}", blocks.tobytes(), floats.tobytes())
+        check(size and size < 0.23 * blocks.size, f"codes-{name} has {size} bytes of {blocks.size}")
+        blocks[::7] = random.integers(0, 256, blocks[::7].shape)  # no block of a tool: scales of any size, NaN and infinity among them
+        returns(scratch, f"codes-{name}", blocks.tobytes(), floats.tobytes())
+done()

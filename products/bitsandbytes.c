@@ -420,6 +420,7 @@ const struct product bitsandbytes_product = {
     .name = "bitsandbytes",
     .summary = "bitsandbytes/TYPE/: the model in 4 or 8 bits for transformers",
     .root = "bitsandbytes",
+    .ending = "-bnb-",
     .opened = OPENED_AT_ROOT,
     .is_offered = product_is_for_loaders,
     .variants = find_types,

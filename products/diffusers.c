@@ -115,6 +115,7 @@ const struct product diffusers_product = {
     .name = "diffusers",
     .summary = "diffusers/: a Stable Diffusion checkpoint as a pipeline; the transformer of a Flux or SD3 model",
     .root = "diffusers",
+    .ending = "-diffusers",
     .is_offered = is_offered,
     .files = list_files,
 };

@@ -53,6 +53,7 @@ const struct product layouts_product = {
     .name = "layouts",
     .summary = "layouts/NAME/: the model in an engine's layout, with -o layout=",
     .root = "layouts",
+    .ending = "-",
     .is_offered = is_offered,
     .variants = find_layouts,
     .files = list_files,

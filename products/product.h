@@ -115,6 +115,11 @@ struct product {
     bool (*files)(const struct product_input *input, const void *made, const void *variant, struct product_list *list,
                   struct error *error);
 
+    /* For a directory that an engine loads as a model: how `wfs serve` names the variants as models of their own, the
+     * source's name, this ending and the variant's name: "-MLX-"; and the command that runs one, without its name:
+     * "mlx_lm.server --model". NULL: it does not offer them, or no command is known. */
+    const char *ending, *command;
+
     /* The beginning of the note if there is no object, and its subject: "left out"; NULL: the reason stays with each
      * file. */
     const char *(*left_out)(const struct product_input *input);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FLAG_LISTEN, FLAG_TOKEN_FILE, FLAG_PUBLIC, FLAG_HOST, FLAG_SHOW, FLAG_VERBOSE };
 
@@ -133,13 +134,63 @@ static bool prepare(const struct serving *serving, const struct invocation *invo
            libmicrohttpd_load(error);
 }
 
+/* Prints the models of the sources, and how many directories for engines there are. */
+static void print_models(const struct repositories *repositories, FILE *out)
+{
+    const struct repository *engine = NULL;
+    size_t n_engines = 0;
+    fputs("serves", out);
+    for (size_t i = 0; i < repositories->count; i++) {
+        const struct repository *repository = &repositories->items[i];
+        if (!repository->is_of_engine) {
+            fputs(" ", out);
+            text_put(repository->id, out);
+        } else if (repository->is_listed && n_engines++ == 0) {
+            engine = repository;
+        }
+    }
+    if (engine != NULL) {
+        fprintf(out, ", and %zu for engines such as ", n_engines);
+        text_put(engine->id, out);
+    }
+    fputs("\n", out);
+}
+
+/* Prints a command for the GGUF files, and for each engine with one. */
+static void print_commands(const struct repositories *repositories, const char *address, FILE *out)
+{
+    const char *last = NULL;
+    for (size_t i = 0; i < repositories->count; i++) {
+        const struct repository *repository = &repositories->items[i];
+        const char *command = repository->gguf ? "llama-server -hf" : repository->command;
+        if (command == NULL || command == last || !repository->is_listed)
+            continue;
+        last = command;
+        fprintf(out, "  HF_ENDPOINT=http://%s %s ", address, command);
+        text_put(repository->id, out);
+        fputs(repository->gguf ? ":Q4_K_M\n" : "\n", out);
+    }
+}
+
+/* Prints the address, and for people what is served and how to use it. */
+static void print_start(const struct repositories *repositories, const char *address, bool verbose)
+{
+    FILE *out = isatty(STDOUT_FILENO) ? stdout : stderr;
+    printf("http://%s\n", address);
+    if (out == stderr && !verbose)
+        return;
+    print_models(repositories, out);
+    print_commands(repositories, address, out);
+    fprintf(out, "  rclone mount --http-url http://%s :http: DIRECTORY\n", address);
+}
+
 static bool serve(struct serving *serving, const struct server_options *options, struct error *error)
 {
     catch_signals();
     struct server *server = server_start(&serving->repositories, options, error);
     if (server == NULL)
         return false;
-    printf("http://%s\n", server_address(server));
+    print_start(&serving->repositories, server_address(server), options->verbose);
     if (finish_output(EXIT_SUCCESS) == EXIT_SUCCESS)
         await_signal();
     server_stop(server);
@@ -185,10 +236,11 @@ const struct command serve_command = {
     .usage = "[ORG/NAME=]SOURCE...",
     .summary = "Serve computed files over HTTP, as the Hugging Face hub does",
     .group = SERVER_COMMAND,
-    .text =
-        "The first line on standard output is the address. Clients of the hub read from it with HF_ENDPOINT. Each "
-        "SOURCE is two models: ORG/NAME with the files of hf/, and ORG/NAME-GGUF with the files of gguf/. The default "
-        "name is that in the hub cache, else local/DIRECTORY. SIGTERM ends the server.",
+    .text = "The first line on standard output is the address. Clients of the hub read from it with HF_ENDPOINT. Each "
+            "SOURCE is two models: ORG/NAME with the files of hf/, and ORG/NAME-GGUF with the files of gguf/; "
+            "directories for "
+            "engines are models, too: ORG/NAME-MLX-4bit, ORG/NAME-FP8_DYNAMIC. The default "
+            "name is that in the hub cache, else local/DIRECTORY. SIGTERM ends the server.",
     .flags =
         (const struct flag[]){
             {0, "listen", "listen at this address; port 0 chooses a free port (default: 127.0.0.1:8090)", "HOST:PORT",
@@ -197,7 +249,7 @@ const struct command serve_command = {
             {0, "public", "let other machines connect without a token"},
             {0, "host", "answer to these names, too, without a token", "NAME[,NAME...]", true},
             {0, "show", "list only files whose names match; may be repeated", "GLOB", true, .repeats = true},
-            {'v', "verbose", "print a line for each request"},
+            {'v', "verbose", "print what is served, and a line for each request"},
             {0},
         },
     .examples =

@@ -67,7 +67,7 @@ static bool fail_if_empty(const struct repository *repository, struct answer *an
     if (!repository_is_empty(repository))
         return false;
     answer_fail(answer, 404, "RepoNotFound", "%s has no files: %s", repository->id,
-                repository_refusal(repository, &repository->files[0], answer->arena));
+                repository_refusal(repository, answer->arena));
     return true;
 }
 
@@ -96,8 +96,9 @@ static void answer_model(const struct repository *repository, struct answer *ans
     struct json_writer writer = begin_json(answer);
     put_model(&writer, repository);
     json_begin_array(&writer, "siblings");
-    for (size_t i = 0; i < repository->n_files; i++)
-        put_sibling(&writer, repository, &repository->files[i]);
+    struct repository_files files = repository_files(repository);
+    for (size_t i = 0; i < files.count; i++)
+        put_sibling(&writer, repository, &files.items[i]);
     json_end(&writer);
     json_end(&writer);
     fail_if_empty(repository, answer);
@@ -108,7 +109,7 @@ static void answer_models(const struct repositories *repositories, struct answer
     struct json_writer writer = begin_json(answer);
     json_begin_array(&writer, NULL);
     for (size_t i = 0; i < repositories->count; i++) {
-        if (repository_is_empty(&repositories->items[i]))
+        if (!repositories->items[i].is_listed || repository_is_empty(&repositories->items[i]))
             continue;
         put_model(&writer, &repositories->items[i]);
         json_end(&writer);
@@ -206,10 +207,11 @@ static void answer_tree(const struct repository *repository, const struct http_r
     listing.limit = request->limit != 0 && request->limit < MAX_PAGE ? request->limit : MAX_PAGE;
     listing.writer = begin_json(answer);
     json_begin_array(&listing.writer, NULL);
-    for (size_t i = 0; i < repository->n_files; i++)
-        if (text_starts_with(repository->files[i].name, listing.directory)) {
+    struct repository_files files = repository_files(repository);
+    for (size_t i = 0; i < files.count; i++)
+        if (text_starts_with(files.items[i].name, listing.directory)) {
             n_found++;
-            put_entry(&listing, &repository->files[i]);
+            put_entry(&listing, &files.items[i]);
         }
     json_end(&listing.writer);
     if (fail_if_empty(repository, answer))
@@ -285,5 +287,5 @@ void hub_answer_file(const struct repositories *repositories, const struct http_
         answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s'", repository->id, route->path);
     else if (!file_answer(repository, file->node, file->name, request, answer))
         answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s': %s", repository->id, route->path,
-                    repository_refusal(repository, file, answer->arena));
+                    repository_refusal_of(repository, file, answer->arena));
 }

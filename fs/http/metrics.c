@@ -1,5 +1,7 @@
 #include "fs/http/metrics.h"
 
+#include "fs/tree/build.h"
+
 void metrics_add_request(struct metrics *metrics, unsigned status, double seconds)
 {
     unsigned class = status / 100 < STATUS_CLASSES ? status / 100 : 0;
@@ -28,6 +30,11 @@ void metrics_answer(const struct metrics *metrics, struct answer *answer)
 {
     struct buffer *out = &answer->text;
     answer_header(answer, "Content-Type", "text/plain; version=0.0.4");
+    buffer_printf(out,
+                  "# HELP wfs_build_info The version of wfs, and the build: the hash of its sources.\n"
+                  "# TYPE wfs_build_info gauge\n"
+                  "wfs_build_info{version=\"%s\",build=\"%s\"} 1\n",
+                  WFS_VERSION, wfs_build);
     buffer_append_text(out, "# HELP wfs_requests_total Requests that were answered, by the class of their status.\n"
                             "# TYPE wfs_requests_total counter\n");
     for (int i = 2; i < STATUS_CLASSES; i++)

@@ -1,6 +1,7 @@
 #include "fs/http/page.h"
 
 #include "base/text.h"
+#include "fs/http/hub.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,14 +46,20 @@ static const char *default_tag(const struct repository *repository, struct arena
     return arena_strndup(arena, type, strlen(type) - strlen(".gguf"));
 }
 
+static void put_command(struct buffer *out, const char *origin, const char *command, const char *id)
+{
+    buffer_append_text(out, "<pre>HF_ENDPOINT=");
+    put_escaped(out, origin);
+    buffer_printf(out, " %s ", command);
+    put_escaped(out, id);
+}
+
 static void put_commands(struct buffer *out, const struct repository *repository, const char *origin,
                          struct arena *arena)
 {
-    const char *tag = repository->gguf ? default_tag(repository, arena) : NULL;
-    buffer_append_text(out, "<pre>HF_ENDPOINT=");
-    put_escaped(out, origin);
-    buffer_append_text(out, tag != NULL ? " llama-server -hf " : " hf download ");
-    put_escaped(out, repository->id);
+    const char *tag = repository->gguf ? default_tag(repository, arena) : NULL,
+               *command = repository->command != NULL ? repository->command : "hf download";
+    put_command(out, origin, tag != NULL ? "llama-server -hf" : command, repository->id);
     if (tag != NULL) {
         buffer_append_text(out, ":");
         put_escaped(out, tag);
@@ -66,45 +73,195 @@ static void put_commands(struct buffer *out, const struct repository *repository
     buffer_append_text(out, "</pre>\n");
 }
 
-static void put_file(struct buffer *out, const struct repository *repository, const struct repository_file *file)
-{
-    uint64_t size;
-    if (!repository_peek(repository, file->node, &size))
-        return;
-    buffer_append_text(out, "<tr><td><a href=\"/");
-    put_path(out, repository->id);
-    buffer_append_text(out, "/resolve/main/");
-    put_path(out, file->name);
-    buffer_append_text(out, "\">");
-    put_escaped(out, file->name);
-    buffer_append_text(out, "</a></td><td align=\"right\">");
-    if (size != 0) /* an empty file has no size here either */
-        put_size(out, size);
-    buffer_append_text(out, "</td></tr>\n");
-}
-
-void page_answer(const struct repositories *repositories, const char *origin, struct answer *answer)
+static struct buffer *begin_page(struct answer *answer, const char *title)
 {
     struct buffer *out = &answer->text;
     answer_header(answer, "Content-Type", "text/html; charset=utf-8");
     answer_header(answer, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
-    buffer_append_text(out,
-                       "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>wfs: models</title>\n"
-                       "<style>body { font-family: sans-serif; margin: 2em auto; max-width: 50em }</style></head>\n"
-                       "<body>\n<h1>Models</h1>\n<p>Files are computed when they are read. A size is shown once "
-                       "somebody has asked for it.</p>\n");
+    buffer_append_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>");
+    put_escaped(out, title);
+    buffer_append_text(
+        out, "</title>\n<style>body { font-family: sans-serif; margin: 2em auto; max-width: 50em }</style></head>\n"
+             "<body>\n<h1>");
+    put_escaped(out, title);
+    buffer_append_text(out, "</h1>\n");
+    return out;
+}
+
+static void end_page(struct buffer *out)
+{
+    buffer_append_text(out, "</body>\n</html>\n");
+}
+
+/* Puts the beginning of a row of a table, with a relative link. */
+static void put_link(struct buffer *out, const char *name, const char *slash)
+{
+    buffer_append_text(out, "<tr><td><a href=\"");
+    put_path(out, name);
+    buffer_printf(out, "%s\">", slash);
+    put_escaped(out, name);
+    buffer_printf(out, "%s</a></td><td align=\"right\">", slash);
+}
+
+static void put_row(struct buffer *out, const char *name, const char *slash)
+{
+    put_link(out, name, slash);
+    buffer_append_text(out, "</td></tr>\n");
+}
+
+static bool is_shown(const struct repository *repository)
+{
+    return repository->is_listed && !repository_is_empty(repository);
+}
+
+static const char *owner_of(const struct repository *repository, struct arena *arena)
+{
+    return arena_strndup(arena, repository->id, strcspn(repository->id, "/"));
+}
+
+/* Reports whether a repository is the first one of its owner on the page. */
+static bool is_first_of_owner(const struct repositories *repositories, size_t index)
+{
+    const char *id = repositories->items[index].id;
+    size_t length = strcspn(id, "/") + 1;
+    for (size_t i = 0; i < index; i++)
+        if (is_shown(&repositories->items[i]) && strncmp(repositories->items[i].id, id, length) == 0)
+            return false;
+    return true;
+}
+
+static void answer_all(const struct repositories *repositories, const char *origin, struct answer *answer)
+{
+    struct buffer *out = begin_page(answer, "Models");
+    buffer_append_text(out, "<p>Files are computed when they are read.</p>\n<table>\n");
+    for (size_t i = 0; i < repositories->count; i++)
+        if (is_shown(&repositories->items[i]) && is_first_of_owner(repositories, i))
+            put_row(out, owner_of(&repositories->items[i], answer->arena), "/");
+    buffer_append_text(out, "</table>\n");
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
-        if (repository_is_empty(repository))
+        if (!is_shown(repository) || repository->is_of_engine)
             continue;
-        buffer_append_text(out, "<h2>");
+        buffer_append_text(out, "<h2><a href=\"");
+        put_path(out, repository->id);
+        buffer_append_text(out, "/\">");
         put_escaped(out, repository->id);
-        buffer_append_text(out, "</h2>\n");
+        buffer_append_text(out, "</a></h2>\n");
         put_commands(out, repository, origin, answer->arena);
-        buffer_append_text(out, "<table>\n");
-        for (size_t j = 0; j < repository->n_files; j++)
-            put_file(out, repository, &repository->files[j]);
-        buffer_append_text(out, "</table>\n");
     }
-    buffer_append_text(out, "</body>\n</html>\n");
+    end_page(out);
+}
+
+static void answer_owner(const struct repositories *repositories, const char *owner, struct answer *answer)
+{
+    size_t length = strlen(owner), n_found = 0;
+    struct buffer *out = begin_page(answer, owner);
+    buffer_append_text(out, "<p><a href=\"../\">../</a></p>\n<table>\n");
+    for (size_t i = 0; i < repositories->count; i++) {
+        const struct repository *repository = &repositories->items[i];
+        if (!is_shown(repository) || strncmp(repository->id, owner, length) != 0 || repository->id[length] != '/')
+            continue;
+        put_row(out, repository->id + length + 1, "/");
+        n_found++;
+    }
+    buffer_append_text(out, "</table>\n");
+    end_page(out);
+    if (n_found == 0)
+        answer_fail(answer, 404, "EntryNotFound", "there is no owner '%s' here; the index at / lists all models",
+                    owner);
+}
+
+static void put_file(struct buffer *out, const struct repository *repository, const struct repository_file *file,
+                     const char *name)
+{
+    uint64_t size;
+    char etag[ETAG_TEXT];
+    if (!repository_plan(repository, file->node, &size, etag))
+        return;
+    put_link(out, name, "");
+    put_size(out, size);
+    buffer_append_text(out, "</td></tr>\n");
+}
+
+/* Puts the entries of a directory, whose path is "" or has a slash at its end. Returns how many there are. */
+static size_t put_entries(struct buffer *out, const struct repository *repository, const char *directory,
+                          struct arena *arena)
+{
+    struct repository_files files = repository_files(repository);
+    const char *last = "";
+    size_t n_found = 0;
+    for (size_t i = 0; i < files.count; i++) {
+        if (!text_starts_with(files.items[i].name, directory))
+            continue;
+        const char *rest = files.items[i].name + strlen(directory), *slash = strchr(rest, '/');
+        n_found++;
+        if (slash == NULL) {
+            put_file(out, repository, &files.items[i], rest);
+            continue;
+        }
+        const char *name = arena_strndup(arena, rest, (size_t)(slash - rest));
+        if (strcmp(name, last) != 0)
+            put_row(out, name, "/");
+        last = name;
+    }
+    return n_found;
+}
+
+static void answer_directory(const struct repository *repository, const struct http_request *request, const char *path,
+                             struct answer *answer)
+{
+    const char *slash = *path != '\0' ? "/" : "", *directory = arena_printf(answer->arena, "%s%s", path, slash);
+    struct buffer *out = begin_page(answer, arena_printf(answer->arena, "%s%s%s", repository->id, slash, path));
+    if (*path == '\0')
+        put_commands(out, repository, request->origin, answer->arena);
+    buffer_append_text(out, "<p><a href=\"../\">../</a></p>\n<table>\n");
+    size_t n_found = put_entries(out, repository, directory, answer->arena);
+    buffer_append_text(out, "</table>\n");
+    end_page(out);
+    if (n_found == 0 && *path != '\0')
+        answer_fail(answer, 404, "EntryNotFound", "%s has no file or directory '%s'", repository->id, path);
+    else if (n_found == 0)
+        answer_fail(answer, 404, "RepoNotFound", "%s has no files: %s", repository->id,
+                    repository_refusal(repository, answer->arena));
+}
+
+/* Sends clients to the address with a slash, which relative links start from. */
+static void add_slash(const struct route *route, struct answer *answer)
+{
+    struct buffer path = {0};
+    put_path(&path, route->repository);
+    if (*route->path != '\0') {
+        buffer_append_text(&path, "/");
+        put_path(&path, route->path);
+    }
+    buffer_append(&path, "", 1);
+    answer->n_headers = 0;
+    buffer_free(&answer->text);
+    answer->text = (struct buffer){0};
+    answer->status = 301;
+    answer_header(answer, "Location", "/%s/", (const char *)path.bytes);
+    buffer_free(&path);
+}
+
+static void answer_path(const struct repositories *repositories, const struct http_request *request,
+                        const struct route *route, struct answer *answer)
+{
+    const struct repository *repository = repository_find(repositories, route->repository);
+    if (repository == NULL || (!route->is_directory && repository_file(repository, route->path) != NULL))
+        hub_answer_file(repositories, request, route, answer); /* or says that there is no such model */
+    else
+        answer_directory(repository, request, route->path, answer);
+}
+
+void page_answer(const struct repositories *repositories, const struct http_request *request, const struct route *route,
+                 struct answer *answer)
+{
+    if (route->kind == ROUTE_PAGE)
+        answer_all(repositories, request->origin, answer);
+    else if (route->kind == ROUTE_OWNER)
+        answer_owner(repositories, route->repository, answer);
+    else
+        answer_path(repositories, request, route, answer);
+    if (answer->status == 200 && !answer->is_file && !route->is_directory)
+        add_slash(route, answer);
 }

@@ -1,10 +1,15 @@
-/* The page for people: models, the names of their files, and the command that runs each. Plans nothing, which would
- * take half a minute for hundreds of models. Plain HTML without scripts or styles from
- * elsewhere; names from files are escaped. */
+/* Pages for people, which are indices for programs, too: a page has a relative link to each of its directories and
+ * files, as the indices of web servers do, so that rclone, wget and fsspec list what is here.
+ *
+ * The pages of all models plan nothing, which would take half a minute for hundreds of them. The page of a model plans
+ * its files, so that each of its links leads to a file, and programs may ask for all of them without waiting. Plain
+ * HTML without scripts or styles from elsewhere; names from files are escaped. */
 #pragma once
 
 #include "fs/http/answer.h"
 #include "fs/http/repository.h"
+#include "fs/http/route.h"
 
-/* `origin` is the server as the client addresses it: "http://127.0.0.1:8090". */
-void page_answer(const struct repositories *repositories, const char *origin, struct answer *answer);
+/* Answers ROUTE_PAGE and ROUTE_OWNER with an index, and ROUTE_PATH with an index or a file. */
+void page_answer(const struct repositories *repositories, const struct http_request *request, const struct route *route,
+                 struct answer *answer);

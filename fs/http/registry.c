@@ -96,9 +96,10 @@ typedef bool fits_function(const struct manifest *manifest, const char *digest);
 static bool find_manifest(struct making *making, fits_function *fits, const char *digest, struct manifest *ret_manifest)
 {
     const struct repository *repository = making->repository;
+    struct repository_files files = repository_files(repository);
     making->only_known = true;
-    for (size_t i = 0; i < repository->n_files; i++) {
-        making->model = &repository->files[i];
+    for (size_t i = 0; i < files.count; i++) {
+        making->model = &files.items[i];
         for (size_t j = 0; j < N_MANIFEST_FORMS && !text_starts_with(making->model->name, "mmproj-"); j++)
             if (make_manifest(making, &manifest_forms[j], ret_manifest) && fits(ret_manifest, digest))
                 return true;
@@ -141,8 +142,9 @@ static bool answer_known_file(struct making *making, const struct http_request *
                               struct answer *answer)
 {
     const struct repository *repository = making->repository;
-    for (size_t i = 0; i < repository->n_files; i++) {
-        struct manifest_layer layer = {.name = repository->files[i].name, .node = repository->files[i].node};
+    struct repository_files files = repository_files(repository);
+    for (size_t i = 0; i < files.count; i++) {
+        struct manifest_layer layer = {.name = files.items[i].name, .node = files.items[i].node};
         if (measure(making, repository->tree, &layer, making->error) && strcmp(layer.digest, digest) == 0)
             return file_answer(repository, layer.node, layer.name, request, answer);
     }
@@ -191,11 +193,12 @@ static void answer_tags(const struct repository *repository, struct answer *answ
     json_put_text(&writer, "name", repository->id);
     json_begin_array(&writer, "tags");
     size_t skipped = strlen(repository->model) + 1;
-    for (size_t i = 0; i < repository->n_files; i++) {
+    struct repository_files files = repository_files(repository);
+    for (size_t i = 0; i < files.count; i++) {
         uint64_t unused;
         char etag[ETAG_TEXT];
-        const char *name = repository->files[i].name;
-        if (!text_starts_with(name, "mmproj-") && repository_plan(repository, repository->files[i].node, &unused, etag))
+        const char *name = files.items[i].name;
+        if (!text_starts_with(name, "mmproj-") && repository_plan(repository, files.items[i].node, &unused, etag))
             json_put_text_n(&writer, NULL, name + skipped, strlen(name) - skipped - strlen(".gguf"));
     }
     json_end(&writer);

@@ -3,10 +3,12 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "formats/once.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
 
 #include <fnmatch.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +21,23 @@ struct told_notes {
     size_t count;
 };
 
-/* A repository while its files are collected. */
-struct collecting {
+/* The names of a repository's files, found once. */
+struct repository_names {
+    struct once found; /* struct repository_files */
     struct tree *tree;
-    struct arena *arena;
     const char *model;
+    const char *directory; /* in the tree: "mlx/4bit" */
     const char *const *shown;
     size_t n_shown;
-    struct repository_file *files; /* freed by seal() */
+    bool gguf;
+    atomic_bool are_known; /* asking for them takes no time */
+};
+
+/* A repository while its files are collected. */
+struct collecting {
+    const struct repository_names *names;
+    struct arena *arena;
+    struct repository_file *files; /* freed by find_names() */
     size_t n_files;
     const char *prefix; /* of names: "", "vae/" */
     bool skips_weights; /* they are under another name */
@@ -35,11 +46,14 @@ struct collecting {
 
 enum { MAX_DEPTH = 16 };
 
+static const char hf[] = "hf", gguf[] = "gguf";
+
 static void add_file(struct collecting *collecting, const char *name, node_id node)
 {
-    bool is_shown = collecting->n_shown == 0;
-    for (size_t i = 0; i < collecting->n_shown && !is_shown; i++)
-        is_shown = fnmatch(collecting->shown[i], name, 0) == 0;
+    const struct repository_names *names = collecting->names;
+    bool is_shown = names->n_shown == 0;
+    for (size_t i = 0; i < names->n_shown && !is_shown; i++)
+        is_shown = fnmatch(names->shown[i], name, 0) == 0;
     if (!is_shown)
         return;
     collecting->files = memory_grow(collecting->files, collecting->n_files, sizeof *collecting->files);
@@ -53,7 +67,7 @@ static void add_directory(struct collecting *collecting, const char *prefix, nod
         return;
     collecting->prefix = prefix;
     collecting->depth++;
-    tree_list_prepared(collecting->tree, directory, 0, emit, collecting);
+    tree_list_prepared(collecting->names->tree, directory, 0, emit, collecting);
     collecting->depth--;
     collecting->prefix = outer;
 }
@@ -82,8 +96,8 @@ static bool add_component(void *context, uint64_t index, const char *name, const
     struct node_attributes hf, weights;
     if (!attributes->directory)
         return strcmp(name, "metadata.json") == 0 || add_hf_entry(context, index, name, attributes);
-    bool has_hf = tree_lookup(collecting->tree, attributes->id, "hf", &hf) && hf.directory;
-    collecting->skips_weights = has_hf && tree_lookup(collecting->tree, attributes->id, diffusers, &weights);
+    bool has_hf = tree_lookup(collecting->names->tree, attributes->id, "hf", &hf) && hf.directory;
+    collecting->skips_weights = has_hf && tree_lookup(collecting->names->tree, attributes->id, diffusers, &weights);
     add_directory(collecting, arena_printf(collecting->arena, "%s/", name), has_hf ? hf.id : attributes->id,
                   add_hf_entry);
     if (collecting->skips_weights)
@@ -97,13 +111,13 @@ static bool add_gguf_entry(void *context, uint64_t index, const char *name, cons
 {
     struct collecting *collecting = context;
     struct arena *arena = collecting->arena;
+    const char *model = collecting->names->model;
     if (attributes->directory || !text_ends_with(name, ".gguf"))
         return true;
     if (text_starts_with(name, "model-"))
-        add_file(collecting, arena_printf(arena, "%s%s", collecting->model, name + strlen("model")), attributes->id);
+        add_file(collecting, arena_printf(arena, "%s%s", model, name + strlen("model")), attributes->id);
     else if (text_starts_with(name, "mmproj-"))
-        add_file(collecting, arena_printf(arena, "mmproj-%s%s", collecting->model, name + strlen("mmproj")),
-                 attributes->id);
+        add_file(collecting, arena_printf(arena, "mmproj-%s%s", model, name + strlen("mmproj")), attributes->id);
     return true;
 }
 
@@ -113,43 +127,44 @@ static int by_name(const void *a, const void *b)
     return strcmp(one->name, other->name);
 }
 
-static struct repository seal(struct collecting *collecting, const char *id, bool gguf)
+/* Adds the files of a directory; of a pipeline, which has no hf/, those of its components. */
+static void collect(struct collecting *collecting)
 {
-    struct tree *tree = collecting->tree;
-    struct origin origin = tree_origin_of_model(tree);
-    struct node_attributes root = {0};
-    char identity[SHA256_HEX + 1];
-    tree_attributes(tree, TREE_ROOT, &root);
-    qsort(collecting->files, collecting->n_files, sizeof *collecting->files, by_name);
-    file_identity(&origin, tree_checkpoint(tree)->model_name, tree_options(tree)->file_request.text, id, identity);
-    struct repository repository = {
-        .id = id,
-        .model = collecting->model,
-        .gguf = gguf,
-        .tree = tree,
-        .modified = root.mtime,
-        .files = arena_copy(collecting->arena, collecting->files, collecting->n_files * sizeof *collecting->files),
-        .n_files = collecting->n_files,
-    };
-    memcpy(repository.commit, identity, COMMIT_DIGITS);
-    free(collecting->files);
-    return repository;
-}
-
-static void collect_hf(struct collecting *collecting)
-{
-    struct node_attributes hf;
-    if (tree_lookup(collecting->tree, TREE_ROOT, "hf", &hf) && hf.directory)
-        add_directory(collecting, "", hf.id, add_hf_entry);
-    else if (tree_checkpoint(collecting->tree)->n_sources == 0)
+    const struct repository_names *names = collecting->names;
+    struct error unsaid;
+    struct node_attributes directory;
+    if (tree_walk(names->tree, names->directory, &directory, &unsaid) && directory.directory)
+        add_directory(collecting, "", directory.id, names->gguf ? add_gguf_entry : add_hf_entry);
+    else if (strcmp(names->directory, hf) == 0 && tree_checkpoint(names->tree)->n_sources == 0)
         add_directory(collecting, "", TREE_ROOT, add_component);
 }
 
-static void collect_gguf(struct collecting *collecting)
+static const void *find_names(void *context, struct arena *arena, struct error *error)
 {
-    struct node_attributes gguf;
-    if (tree_lookup(collecting->tree, TREE_ROOT, "gguf", &gguf) && gguf.directory)
-        add_directory(collecting, "", gguf.id, add_gguf_entry);
+    struct collecting collecting = {.names = context, .arena = arena};
+    collect(&collecting);
+    qsort(collecting.files, collecting.n_files, sizeof *collecting.files, by_name);
+    const struct repository_files files = {
+        arena_copy(arena, collecting.files, collecting.n_files * sizeof *collecting.files), collecting.n_files};
+    free(collecting.files);
+    return arena_copy(arena, &files, sizeof files);
+}
+
+static void release_names(void *names)
+{
+    once_destroy(&((struct repository_names *)names)->found);
+}
+
+/* A source that cannot be reached leaves none, until it can. */
+struct repository_files repository_files(const struct repository *repository)
+{
+    struct repository_names *names = repository->names;
+    const void *found;
+    struct error unsaid;
+    if (once_get(&names->found, find_names, names, &found, &unsaid) != OK)
+        return (struct repository_files){NULL, 0};
+    atomic_store(&names->are_known, true);
+    return *(const struct repository_files *)found;
 }
 
 static void release_told(void *told)
@@ -166,28 +181,104 @@ static struct told_notes *told_notes_new(const char *id, struct arena *arena)
     return told;
 }
 
+/* The repositories of one source while they are added. */
+struct adding {
+    struct repositories *repositories;
+    struct arena *arena;
+    struct repository common; /* what all of them share */
+    const char *const *shown;
+    size_t n_shown;
+};
+
+/* Returns a repository of a directory of the tree. Its name is the source's with an ending. */
+static struct repository make(const struct adding *adding, const char *directory, const char *ending)
+{
+    struct arena *arena = adding->arena;
+    struct repository repository = adding->common;
+    struct tree *tree = repository.tree;
+    struct origin origin = tree_origin_of_model(tree);
+    char identity[SHA256_HEX + 1];
+    repository.id = arena_printf(arena, "%s%s", repository.base, ending);
+    repository.gguf = strcmp(directory, gguf) == 0;
+    file_identity(&origin, tree_checkpoint(tree)->model_name, tree_options(tree)->file_request.text, repository.id,
+                  identity);
+    memcpy(repository.commit, identity, COMMIT_DIGITS);
+    repository.names = arena_alloc(arena, sizeof *repository.names);
+    *repository.names = (struct repository_names){.tree = tree,
+                                                  .model = repository.model,
+                                                  .directory = directory,
+                                                  .shown = adding->shown,
+                                                  .n_shown = adding->n_shown,
+                                                  .gguf = repository.gguf};
+    once_init(&repository.names->found);
+    arena_on_free(arena, release_names, repository.names);
+    return repository;
+}
+
+static void append(struct repositories *repositories, struct repository repository)
+{
+    repositories->items = memory_resize(repositories->items, (repositories->count + 1) * sizeof *repositories->items);
+    repositories->items[repositories->count++] = repository;
+}
+
+/* Removes a directory for an engine whose name a model has; returns false if another model has it. */
+static bool make_way(struct repositories *repositories, const char *id)
+{
+    const struct repository *taken = repository_find(repositories, id);
+    if (taken == NULL || !taken->is_of_engine)
+        return taken == NULL;
+    size_t index = (size_t)(taken - repositories->items);
+    repositories->count--;
+    memmove(&repositories->items[index], &repositories->items[index + 1],
+            (repositories->count - index) * sizeof *repositories->items);
+    return true;
+}
+
+static bool add_model(const struct adding *adding, const char *directory, const char *ending, struct error *error)
+{
+    struct repository repository = make(adding, directory, ending);
+    repository.tag = directory;
+    repository.is_listed = true;
+    if (!make_way(adding->repositories, repository.id))
+        return error_set(error, "%s: two sources have this name; give one another: ORG/NAME=SOURCE", repository.id);
+    const struct repository_files *files = once_value(&repository.names->found, find_names, repository.names);
+    if (files->count != 0)
+        append(adding->repositories, repository);
+    return true;
+}
+
+static void add_engine(void *context, const struct tree_engine *engine)
+{
+    const struct adding *adding = context;
+    struct arena *arena = adding->arena;
+    struct repository repository = make(adding, arena_strdup(arena, engine->path), arena_strdup(arena, engine->ending));
+    repository.tag = arena_strdup(arena, engine->tag);
+    repository.command = engine->command;
+    repository.is_of_engine = true;
+    repository.is_listed = engine->is_listed && adding->n_shown == 0;
+    if (repository_find(adding->repositories, repository.id) == NULL)
+        append(adding->repositories, repository);
+}
+
 bool repositories_add(struct repositories *repositories, struct tree *tree, const char *id, const char *const *shown,
                       size_t n_shown, struct arena *arena, struct error *error)
 {
-    static void (*const collect[])(struct collecting *) = {collect_hf, collect_gguf};
-    static const char *const endings[] = {"", "-GGUF"};
-    const char *model = strchr(id, '/') + 1;
-    struct told_notes *told = told_notes_new(id, arena);
-    for (size_t i = 0; i < sizeof collect / sizeof *collect; i++) {
-        const char *name = arena_printf(arena, "%s%s", id, endings[i]);
-        if (repository_find(repositories, name) != NULL)
-            return error_set(error, "%s: two sources have this name; give one another: ORG/NAME=SOURCE", name);
-        struct collecting collecting = {
-            .tree = tree, .arena = arena, .model = model, .shown = shown, .n_shown = n_shown};
-        collect[i](&collecting);
-        struct repository repository = seal(&collecting, name, i == 1);
-        repository.told = told;
-        if (repository.n_files == 0)
-            continue;
-        repositories->items =
-            memory_resize(repositories->items, (repositories->count + 1) * sizeof *repositories->items);
-        repositories->items[repositories->count++] = repository;
-    }
+    struct node_attributes root = {0};
+    tree_attributes(tree, TREE_ROOT, &root);
+    struct adding adding = {
+        .repositories = repositories,
+        .arena = arena,
+        .shown = shown,
+        .n_shown = n_shown,
+        .common = {.base = id,
+                   .model = strchr(id, '/') + 1,
+                   .tree = tree,
+                   .modified = root.mtime,
+                   .told = told_notes_new(id, arena)},
+    };
+    if (!add_model(&adding, hf, "", error) || !add_model(&adding, gguf, "-GGUF", error))
+        return false;
+    tree_list_engines(tree, add_engine, &adding);
     return true;
 }
 
@@ -231,7 +322,8 @@ const struct repository *repository_find_any_case(const struct repositories *rep
 const struct repository_file *repository_file(const struct repository *repository, const char *name)
 {
     const struct repository_file key = {.name = name};
-    return bsearch(&key, repository->files, repository->n_files, sizeof key, by_name);
+    struct repository_files files = repository_files(repository);
+    return files.count != 0 ? bsearch(&key, files.items, files.count, sizeof key, by_name) : NULL;
 }
 
 bool repository_has_revision(const struct repository *repository, const char *revision)
@@ -258,19 +350,33 @@ bool repository_is_empty(const struct repository *repository)
 {
     size_t i = 0;
     uint64_t unused;
-    while (i < repository->n_files && !repository_peek(repository, repository->files[i].node, &unused))
+    if (repository->is_of_engine && !atomic_load(&repository->names->are_known))
+        return false;
+    struct repository_files files = repository_files(repository);
+    while (i < files.count && !repository_peek(repository, files.items[i].node, &unused))
         i++;
-    return i == repository->n_files;
+    return i == files.count;
 }
 
-const char *repository_refusal(const struct repository *repository, const struct repository_file *file,
-                               struct arena *arena)
+static const char *why_absent(const struct repository *repository, const char *path, struct arena *arena)
 {
     struct error error = {0};
     struct node_attributes attributes;
-    const char *path = tree_path(repository->tree, file->node, arena);
     tree_walk(repository->tree, path, &attributes, &error);
     return arena_strdup(arena, error.message);
+}
+
+const char *repository_refusal(const struct repository *repository, struct arena *arena)
+{
+    struct repository_files files = repository_files(repository);
+    return files.count != 0 ? repository_refusal_of(repository, &files.items[0], arena)
+                            : why_absent(repository, repository->names->directory, arena);
+}
+
+const char *repository_refusal_of(const struct repository *repository, const struct repository_file *file,
+                                  struct arena *arena)
+{
+    return why_absent(repository, tree_path(repository->tree, file->node, arena), arena);
 }
 
 static bool is_there(const struct repository *repository, const struct repository_file *file, bool plans)
@@ -289,9 +395,10 @@ const struct repository_file *repository_file_of_tag(const struct repository *re
     for (size_t i = 0; strcmp(tag, "latest") == 0 && i < sizeof usual / sizeof *usual && found == NULL; i++)
         found = repository_file_of_tag(repository, usual[i], plans, arena);
     const char *name = arena_printf(arena, "%s-%s.gguf", repository->model, tag);
-    for (size_t i = 0; i < repository->n_files && found == NULL; i++)
-        if (strcasecmp(repository->files[i].name, name) == 0 && is_there(repository, &repository->files[i], plans))
-            found = &repository->files[i];
+    struct repository_files files = repository_files(repository);
+    for (size_t i = 0; i < files.count && found == NULL; i++)
+        if (strcasecmp(files.items[i].name, name) == 0 && is_there(repository, &files.items[i], plans))
+            found = &files.items[i];
     return found;
 }
 

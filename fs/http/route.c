@@ -75,6 +75,7 @@ static const struct {
     bool has_path;
 } rows[] = {
     {ROUTE_METRICS, {"metrics"}, 1, 0, 0, false},
+    {ROUTE_HEALTH, {"healthz"}, 1, 0, 0, false},
     {ROUTE_MODEL, {"api", "models", "*", "*", "revision", "*"}, 6, 2, 5, false},
     {ROUTE_TREE, {"api", "models", "*", "*", "tree", "*"}, 6, 2, 5, true},
     {ROUTE_REFS, {"api", "models", "*", "*", "refs"}, 5, 2, 0, false},
@@ -86,25 +87,43 @@ static const struct {
     {ROUTE_REGISTRY, {"v2"}, 1, 0, 0, false},
 };
 
-static struct route route_of_file(const struct parts *parts, struct arena *arena)
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static const struct route unknown = {ROUTE_UNKNOWN, "", "", "", false};
+
+static bool is_owner(const char *name)
 {
-    if (parts->count < 5 || strcmp(parts->items[2], "resolve") != 0)
-        return (struct route){ROUTE_UNKNOWN, "", "", ""};
-    return (struct route){ROUTE_FILE, arena_printf(arena, "%s/%s", parts->items[0], parts->items[1]), parts->items[3],
-                          join(parts, 4, arena)};
+    size_t i = 0;
+    while (i < N_ROWS && strcmp(rows[i].pattern[0], name) != 0)
+        i++;
+    return i == N_ROWS;
+}
+
+/* A file, by the path that the hub gives it or by its name, or a directory. */
+static struct route route_of_file(const struct parts *parts, bool is_directory, struct arena *arena)
+{
+    if (!is_owner(parts->items[0]))
+        return unknown;
+    if (parts->count == 1)
+        return (struct route){ROUTE_OWNER, parts->items[0], "main", "", is_directory};
+    const char *repository = arena_printf(arena, "%s/%s", parts->items[0], parts->items[1]);
+    if (parts->count >= 5 && strcmp(parts->items[2], "resolve") == 0)
+        return (struct route){ROUTE_FILE, repository, parts->items[3], join(parts, 4, arena), is_directory};
+    return (struct route){ROUTE_PATH, repository, "main", join(parts, 2, arena), is_directory};
 }
 
 struct route route_parse(const char *target, struct arena *arena)
 {
     struct parts parts;
+    bool is_directory = text_ends_with(target, "/");
     if (!split(target, arena, &parts))
-        return (struct route){ROUTE_UNKNOWN, "", "", ""};
+        return unknown;
     if (parts.count == 0)
-        return (struct route){ROUTE_PAGE, "", "", ""};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        return (struct route){ROUTE_PAGE, "", "", "", true};
+    for (size_t i = 0; i < N_ROWS; i++) {
         if (!begins(&parts, rows[i].pattern, rows[i].length) || (!rows[i].has_path && parts.count > rows[i].length))
             continue;
-        struct route route = {rows[i].kind, "", "main", ""};
+        struct route route = {rows[i].kind, "", "main", "", is_directory};
         size_t at = rows[i].repository;
         if (at != 0)
             route.repository = arena_printf(arena, "%s/%s", parts.items[at], parts.items[at + 1]);
@@ -113,7 +132,7 @@ struct route route_parse(const char *target, struct arena *arena)
         route.path = join(&parts, rows[i].length, arena);
         return route;
     }
-    return route_of_file(&parts, arena);
+    return route_of_file(&parts, is_directory, arena);
 }
 
 const char *route_path(const char *target, const char **ret_host, struct arena *arena)

@@ -1,6 +1,9 @@
 /* Paths of HTTP requests, as clients of the model hub and of OCI registries ask for them.
  *
  *     /                                          the page for people
+ *     /ORG/                                      an index of the models of an owner
+ *     /ORG/NAME/PATH                             a file, or an index of a directory
+ *     /healthz                                   whether the server answers
  *     /metrics                                   counters
  *     /api/models                                all models
  *     /api/models/ORG/NAME[/revision/REV]        a model
@@ -12,15 +15,22 @@
  *     /v2/ORG/NAME/manifests/TAG                 the manifest of a tag, or the file of a model for llama.cpp
  *     /v2/ORG/NAME/blobs/DIGEST                  a file or a text of a manifest
  *
+ * The names that the fixed paths begin with, such as "api", are no owners.
+ *
  * A path is split at its slashes before it is percent-decoded, so that a revision can have encoded slashes:
  * refs%2Fpr%2F1. */
 #pragma once
 
 #include "base/arena.h"
 
+#include <stdbool.h>
+
 enum route_kind {
     ROUTE_UNKNOWN,
     ROUTE_PAGE,
+    ROUTE_OWNER,
+    ROUTE_PATH,
+    ROUTE_HEALTH,
     ROUTE_METRICS,
     ROUTE_MODELS,
     ROUTE_MODEL,
@@ -35,9 +45,10 @@ enum route_kind {
 
 struct route {
     enum route_kind kind;
-    const char *repository; /* "ORG/NAME" */
+    const char *repository; /* "ORG/NAME"; "ORG" for an owner */
     const char *revision;   /* or the tag or digest of a manifest or blob; "main" if the path has none */
     const char *path;       /* in the repository, without slashes at its ends; "" is the top */
+    bool is_directory;      /* the path ends with a slash */
 };
 
 /* Parses the path of a request target, without its query, in `arena`. A path with an invalid escape, a NUL byte or a

@@ -11,11 +11,8 @@
 #include "fs/http/deadlines.h"
 #include "fs/http/framing.h"
 #include "fs/http/host.h"
-#include "fs/http/hub.h"
 #include "fs/http/metrics.h"
-#include "fs/http/page.h"
-#include "fs/http/registry.h"
-#include "fs/http/route.h"
+#include "fs/http/protocols.h"
 #include "fs/tree/pool.h"
 
 #include <arpa/inet.h>
@@ -202,6 +199,13 @@ static bool is_registry_route(enum route_kind kind)
     return kind == ROUTE_REGISTRY || kind == ROUTE_TAGS || kind == ROUTE_MANIFEST || kind == ROUTE_BLOB;
 }
 
+/* Answers probes, which have no token and know no name of this server. */
+static void answer_health(struct answer *answer)
+{
+    answer_header(answer, "Content-Type", "text/plain");
+    buffer_append_text(&answer->text, "ok\n");
+}
+
 /* Reports whether the client uses a name of this server that only its user can give it. */
 static bool has_allowed_host(const struct exchange *exchange, struct MHD_Connection *connection)
 {
@@ -210,12 +214,14 @@ static bool has_allowed_host(const struct exchange *exchange, struct MHD_Connect
     return options->token != NULL || options->is_public || host == NULL || host_is_allowed(host, options->hosts);
 }
 
-/* Answers what needs no file: refusals and counters. Returns false for other requests. */
+/* Answers what needs no file: refusals, probes and counters. Returns false for other requests. */
 static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *connection)
 {
     struct answer *answer = &exchange->answer;
     const char *token = exchange->server->options.token;
-    if (!has_allowed_host(exchange, connection)) {
+    if (exchange->route.kind == ROUTE_HEALTH) {
+        answer_health(answer);
+    } else if (!has_allowed_host(exchange, connection)) {
         answer_fail(
             answer, 421, NULL,
             "without a token this server answers only to localhost; --host=NAME adds a name, and --token-file a token");
@@ -242,18 +248,9 @@ static void make_answer(void *context)
 {
     struct exchange *exchange = context;
     const struct server *server = exchange->server;
-    const struct http_request *request = &exchange->request;
     answer_begin(&exchange->answer);
-    if (exchange->route.kind == ROUTE_PAGE)
-        page_answer(server->repositories, request->origin, &exchange->answer);
-    else if (is_registry_route(exchange->route.kind) &&
-             !(exchange->route.kind == ROUTE_MANIFEST && registry_is_llama(request)))
-        registry_answer(&(struct registry){server->repositories, server->digests}, request, &exchange->route,
-                        &exchange->answer);
-    else if (exchange->route.kind == ROUTE_FILE)
-        hub_answer_file(server->repositories, request, &exchange->route, &exchange->answer);
-    else
-        hub_answer(server->repositories, request, &exchange->route, &exchange->answer);
+    protocols_answer(&(struct served){server->repositories, server->digests}, &exchange->request, &exchange->route,
+                     &exchange->answer);
 }
 
 static void answer_unavailable(struct exchange *exchange, const char *why)
@@ -370,6 +367,31 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return MHD_YES;
 }
 
+/* Writes the address of the client, without its port: "127.0.0.1". */
+static const char *client_of(struct MHD_Connection *connection, char out[INET6_ADDRSTRLEN])
+{
+    const union MHD_ConnectionInfo *client =
+        libmicrohttpd.get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    socklen_t length = client == NULL                               ? 0
+                       : client->client_addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                                    : sizeof(struct sockaddr_in);
+    if (length == 0 || getnameinfo(client->client_addr, length, out, INET6_ADDRSTRLEN, NULL, 0, NI_NUMERICHOST) != 0)
+        strcpy(out, "-");
+    return out;
+}
+
+static void log_exchange(const struct exchange *exchange, double seconds, bool is_whole)
+{
+    char client[INET6_ADDRSTRLEN], date[sizeof "2026-11-29T14:45:00Z"];
+    struct tm utc = {0};
+    time_t now = time(NULL);
+    gmtime_r(&now, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    report("%s %s %s %s: %u, %llu bytes, %.3f s%s", date, client_of(exchange->connection, client), exchange->method,
+           exchange->target, exchange->status, (unsigned long long)exchange->n_bytes, seconds,
+           is_whole ? "" : ", ended early");
+}
+
 static void end_exchange(void *context, struct MHD_Connection *connection, void **exchange_of,
                          enum MHD_RequestTerminationCode how)
 {
@@ -384,9 +406,7 @@ static void end_exchange(void *context, struct MHD_Connection *connection, void 
         (double)(now.tv_sec - exchange->begun.tv_sec) + (double)(now.tv_nsec - exchange->begun.tv_nsec) / 1e9;
     metrics_add_request(&server->metrics, exchange->status, seconds);
     if (server->options.verbose && exchange->method != NULL)
-        report("%s %s: %u, %llu bytes, %.3f s%s", exchange->method, exchange->target, exchange->status,
-               (unsigned long long)exchange->n_bytes, seconds,
-               how == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "" : ", ended early");
+        log_exchange(exchange, seconds, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     if (exchange->has_answer)
         answer_free(&exchange->answer);
     arena_free(exchange->arena);

@@ -147,6 +147,19 @@ bool tree_has_branches(const struct tree *tree);
 typedef void tree_emit_xattr(void *context, const char *name, const char *value, size_t length);
 void tree_xattrs(struct tree *tree, node_id id, tree_emit_xattr *emit, void *context);
 
+/* A directory that an engine loads as a model of its own. Texts are valid during the call. */
+struct tree_engine {
+    const char *path;    /* "mlx/4bit" */
+    const char *ending;  /* after the name of the model, for the name of the directory's own: "-MLX-4bit" */
+    const char *tag;     /* "mlx-4bit" */
+    const char *command; /* that runs the directory, before its name; NULL: unknown */
+    bool is_listed;      /* else only those who know the name look for it */
+};
+
+/* Calls `emit` for each of them, also if its files cannot be made. Opens no directory. */
+typedef void tree_emit_engine(void *context, const struct tree_engine *engine);
+void tree_list_engines(struct tree *tree, tree_emit_engine *emit, void *context);
+
 /* For the kinds of content (content.h), while a tree is made. */
 
 /* Adds a directory in another, or returns the existing one; 0 if the name belongs to a file. */

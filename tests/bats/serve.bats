@@ -16,13 +16,18 @@ setup() {
     SERVER=
 }
 
+# The models of sources, without those for engines.
+models() {
+    get "$URL/api/models" | jq -r '.[].id' | grep -E '/(tiny-llama|Tiny|Broken)(-GGUF)?$' | tr '\n' ' '
+}
+
 teardown() {
     [ -z "$SERVER" ] || kill "$SERVER"
 }
 
 @test "a source is two models, whose files are those of hf/ and gguf/" {
     offer "acme/Tiny=$MODEL"
-    [ "$(get "$URL/api/models" | jq -r '.[].id' | tr '\n' ' ')" = "acme/Tiny acme/Tiny-GGUF " ]
+    [ "$(models)" = "acme/Tiny acme/Tiny-GGUF " ]
     for name in $("$WFS" ls "$MODEL" hf); do
         cmp <(get "$URL/acme/Tiny/resolve/main/$name") <("$WFS" cat "$MODEL" "hf/$name")
     done
@@ -39,7 +44,7 @@ teardown() {
     mkdir -p "$snapshot"
     cp "$MODEL"/* "$snapshot"
     offer "$MODEL" "$snapshot"
-    [ "$(get "$URL/api/models" | jq -r '.[].id' | tr '\n' ' ')" = "local/tiny-llama local/tiny-llama-GGUF acme/Tiny acme/Tiny-GGUF " ]
+    [ "$(models)" = "local/tiny-llama local/tiny-llama-GGUF acme/Tiny acme/Tiny-GGUF " ]
     fails 1 "acme/Tiny: two sources have this name" "$WFS" serve --listen 127.0.0.1:0 "acme/Tiny=$MODEL" "$snapshot"
     fails 1 "'acme/a/b' is no name of a model" "$WFS" serve --listen 127.0.0.1:0 "acme/a/b=$MODEL"
 }
@@ -49,9 +54,9 @@ teardown() {
     chmod u+w "$OUT/broken/tokenizer.json"
     printf '{\n"model": ' >"$OUT/broken/tokenizer.json"
     offer "acme/Tiny=$MODEL" "acme/Broken=$OUT/broken"
-    ids() { get "$URL/api/models" | jq -r '.[].id' | tr '\n' ' '; }
-    [ "$(ids)" = "acme/Tiny acme/Tiny-GGUF acme/Broken acme/Broken-GGUF " ]
-    get "$URL/" | grep -q 'href="/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf"'
+    [ "$(models)" = "acme/Tiny acme/Tiny-GGUF acme/Broken acme/Broken-GGUF " ]
+    get "$URL/" | grep -q 'href="acme/Tiny-GGUF/"'
+    get "$URL/acme/Tiny-GGUF/" | grep -q 'href="Tiny-Q4_K_M.gguf"'
     [ ! -s "$SERVER_LOG" ] # names alone plan nothing
     curl --silent --output "$OUT/body" "$URL/acme/Broken-GGUF/resolve/main/Broken-Q8_0.gguf"
     [[ $(jq -r .error "$OUT/body") == "acme/Broken-GGUF has no file 'Broken-Q8_0.gguf': "*"tokenizer.json: line 2: "* ]]
@@ -59,7 +64,7 @@ teardown() {
     [ "$(header X-Error-Code)" = RepoNotFound ]
     [[ $(jq -r .error "$OUT/body") == "acme/Broken-GGUF has no files: "*"tokenizer.json: line 2: "* ]]
     [ "$(grep -c "^wfs: acme/Broken: model.gguf and gguf/ are left out: tokenizer.json: line 2: " "$SERVER_LOG")" -eq 1 ]
-    [ "$(ids)" = "acme/Tiny acme/Tiny-GGUF acme/Broken " ]
+    [ "$(models)" = "acme/Tiny acme/Tiny-GGUF acme/Broken " ]
     run ! grep -q Broken-GGUF <(get "$URL/")
     get "$URL/api/models/acme/Broken" | jq -e '.siblings | length > 2'
     get --output /dev/null "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q8_0.gguf"
@@ -249,14 +254,14 @@ for method, headers in ("HEAD", {}), ("GET", {"If-None-Match": etag}), ("GET", {
 END
 }
 
-@test "the page names every model and file, and metrics count" {
+@test "the page names every model, and metrics count" {
     offer "acme/Tiny=$MODEL"
     get "$URL/" >"$OUT/page.html"
-    grep -q '<h2>acme/Tiny-GGUF</h2>' "$OUT/page.html"
-    grep -q 'href="/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf"' "$OUT/page.html"
+    grep -q '<h2><a href="acme/Tiny-GGUF/">acme/Tiny-GGUF</a></h2>' "$OUT/page.html"
     get "$URL/acme/Tiny/resolve/main/config.json" >"$OUT/config.json"
     config=$(stat -c %s "$OUT/config.json")
     get "$URL/metrics" >"$OUT/metrics"
+    grep -qx "wfs_build_info{version=\"[0-9.]*\",build=\"[0-9a-f]\{16\}\"} 1" "$OUT/metrics"
     grep -qx "wfs_file_bytes_total $config" "$OUT/metrics"
     grep -qx "wfs_computed_bytes_total 0" "$OUT/metrics"
     computed=$(get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q8_0.gguf" | wc -c)
@@ -265,7 +270,7 @@ END
     grep -qx "wfs_computed_bytes_total $computed" "$OUT/metrics"
 }
 
-@test "-v prints a line for each request, with the bytes of its body" {
+@test "-v prints what is served, and a line for each request with its time, its client and the bytes of its body" {
     offer -v "acme/Tiny=$MODEL"
     file=acme/Tiny/resolve/main/config.json
     get --head "$URL/$file" >"$OUT/headers"
@@ -278,9 +283,13 @@ wfs: GET /$file: 206, 9 bytes
 wfs: GET /$file: 200, $(wc -c <"$OUT/whole") bytes
 wfs: GET /none: 404, $(wc -c <"$OUT/none") bytes
 END
-    has_lines() { [ "$(wc -l <"$SERVER_LOG")" -eq 4 ]; }
+    has_lines() { [ "$(grep -c "^wfs: " "$SERVER_LOG")" -eq 4 ]; }
     await has_lines
-    sed 's/, [0-9.]* s$//' "$SERVER_LOG" | sort >"$OUT/log" # threads may end their requests in another order
+    grep -q "^serves acme/Tiny acme/Tiny-GGUF, and [0-9]* for engines such as acme/Tiny-" "$SERVER_LOG"
+    for command in "llama-server -hf acme/Tiny-GGUF:Q4_K_M" "mlx_lm.server --model acme/Tiny-MLX-" "vllm serve acme/Tiny-FP8_DYNAMIC"; do
+        grep -q "^  HF_ENDPOINT=$URL $command" "$SERVER_LOG"
+    done
+    sed -n 's/^wfs: [0-9-]*T[0-9:]*Z 127.0.0.1 \(.*\), [0-9.]* s$/wfs: \1/p' "$SERVER_LOG" | sort >"$OUT/log" # threads may end their requests in another order
     diff "$OUT/log" <(sort "$OUT/expected")
 }
 
@@ -307,6 +316,7 @@ END
     echo token >"$OUT/token"
     offer --token-file "$OUT/token" "acme/Tiny=$MODEL"
     [ "$(status_of -H "Host: models.lan" -H "Authorization: Bearer token" "$URL/$path")" = 200 ]
+    [ "$(get -H "Host: 10.0.0.7:8090" "$URL/healthz")" = ok ] # probes have no token and no name
 }
 
 @test "odd and hostile requests get an answer, and the server goes on" {

@@ -3,9 +3,7 @@
  *
  * Holds for every answer: it has a status that the server sends, and the part of a file is in the file. */
 #include "fs/http/authorization.h"
-#include "fs/http/hub.h"
-#include "fs/http/page.h"
-#include "fs/http/registry.h"
+#include "fs/http/protocols.h"
 #include "fs/tree/content_options.h"
 #include "models/formats.h"
 
@@ -94,14 +92,7 @@ static void answer(const struct http_request *request, const struct route *route
 {
     struct answer answer;
     answer_begin(&answer);
-    if (route->kind == ROUTE_PAGE)
-        page_answer(&repositories, request->origin, &answer);
-    else if (route->kind == ROUTE_FILE)
-        hub_answer_file(&repositories, request, route, &answer);
-    else if (route->kind >= ROUTE_REGISTRY && !registry_is_llama(request))
-        registry_answer(&(struct registry){&repositories, digests}, request, route, &answer);
-    else if (route->kind != ROUTE_METRICS && (route->kind < ROUTE_REGISTRY || route->kind == ROUTE_MANIFEST))
-        hub_answer(&repositories, request, route, &answer);
+    protocols_answer(&(struct served){&repositories, digests}, request, route, &answer);
     check(&answer);
     answer_free(&answer);
 }
@@ -132,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .limit = size % 8,
     };
     const struct route route = path != NULL ? route_parse(path, arena) : (struct route){.kind = ROUTE_UNKNOWN};
-    if (route.kind != ROUTE_UNKNOWN)
+    if (route.kind != ROUTE_UNKNOWN && route.kind != ROUTE_METRICS && route.kind != ROUTE_HEALTH)
         answer(&request, &route);
     require(!authorization_has_token(lines[8], "token") || strlen(lines[8]) > strlen("Basic "));
     arena_free(arena);

@@ -68,6 +68,22 @@ def check_transformers(model):
     check(torch.equal(served, local), "transformers: from_pretrained() gives the same logits")
 
 
+def check_engines(model):
+    """Directories for engines are models: snapshots of them, and what loads one."""
+    from huggingface_hub import HfApi, snapshot_download
+    from transformers import AutoModelForCausalLM
+
+    ids = {info.id for info in HfApi().list_models(author="acme")}
+    check({"acme/Tiny-MLX-4bit", "acme/Tiny-FP8_DYNAMIC", "acme/Tiny-bnb-nf4"} <= ids, "list_models() has the directories for engines")
+    for repository, directory in (("acme/Tiny-MLX-4bit", "mlx/4bit"), ("acme/Tiny-W4A16", "compressed-tensors/W4A16")):
+        folder = pathlib.Path(snapshot_download(repository))
+        names = {file.name for file in folder.iterdir()}
+        check("config.json" in names and all((folder / name).read_bytes() == cat(model, f"{directory}/{name}") for name in names),
+              f"snapshot_download() of {directory}/")
+    loaded = AutoModelForCausalLM.from_pretrained("acme/Tiny-FP8_DYNAMIC")
+    check(loaded.config.quantization_config.quant_method == "compressed-tensors", "transformers loads a directory for vLLM")
+
+
 def check_diffusers(pipeline):
     """The components that diffusers loads are those in the directory."""
     import torch
@@ -216,6 +232,7 @@ def main():
             os.environ |= {"HF_ENDPOINT": address, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
             check_files(model)
             check_transformers(model)
+            check_engines(model)
             check_diffusers(pipeline)
             check_llama()
             check_llama_server(vision, scratch)

@@ -29,13 +29,13 @@ def main():
         subprocess.run([sys.executable, ROOT / "tests" / "data" / "make.py", "sample", model], check=True, stdout=subprocess.DEVNULL)
         (model / NAME).write_text("odd\n")
         with serving(f"acme/Tiny={model}") as address:
-            page = dumped(address)
+            page = dumped(address + "/acme/Tiny/") + dumped(address + "/acme/Tiny-GGUF/")
             links = {html.unescape(text): html.unescape(link) for link, text in re.findall('<a href="([^"]*)">([^<]*)</a>', page)}
             check("<i>" not in page and NAME in links, "names are shown as they are")
-            check(urllib.request.urlopen(address + links[NAME]).read() == b"odd\n", "the link of an odd name leads to the file")
-            q8 = urllib.request.urlopen(address + links["Tiny-Q8_0.gguf"]).read()
+            check(urllib.request.urlopen(f"{address}/acme/Tiny/{links[NAME]}").read() == b"odd\n", "the link of an odd name leads to the file")
+            q8 = urllib.request.urlopen(f"{address}/acme/Tiny-GGUF/{links['Tiny-Q8_0.gguf']}").read()
             check(q8 == cat(model, "gguf/model-Q8_0.gguf"), "a link leads to a computed file")
-            text = subprocess.run(["w3m", "-dump", "-cols", "120", address], check=True, capture_output=True, text=True).stdout
+            text = subprocess.run(["w3m", "-dump", "-cols", "120", address + "/acme/Tiny-GGUF/"], check=True, capture_output=True, text=True).stdout
             check(f"HF_ENDPOINT={address} llama-server -hf acme/Tiny-GGUF:Q4_K_M" in text, "w3m shows the command")
             check(re.search(r"^Tiny-Q8_0\.gguf +2\.0 MB$", text, re.M), "w3m shows files and sizes")
     done()

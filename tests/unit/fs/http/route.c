@@ -6,13 +6,19 @@ static const struct {
     const char *target;
     struct route expected;
 } targets[] = {
-    {"/", {ROUTE_PAGE, "", "", ""}},
-    {"", {ROUTE_PAGE, "", "", ""}},
+    {"/", {ROUTE_PAGE, "", "", "", true}},
+    {"", {ROUTE_PAGE, "", "", "", true}},
     {"/metrics", {ROUTE_METRICS, "", "main", ""}},
     {"/metrics/x", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/healthz", {ROUTE_HEALTH, "", "main", ""}},
+    {"/acme", {ROUTE_OWNER, "acme", "main", ""}},
+    {"/acme/", {ROUTE_OWNER, "acme", "main", "", true}},
+    {"/acme/Llama/", {ROUTE_PATH, "acme/Llama", "main", "", true}},
+    {"/acme/Llama/vae/a%20b", {ROUTE_PATH, "acme/Llama", "main", "vae/a b"}},
+    {"/v2/acme", {ROUTE_UNKNOWN, "", "", ""}},
     {"/api/models", {ROUTE_MODELS, "", "main", ""}},
     {"/api/models/acme/Llama", {ROUTE_MODEL, "acme/Llama", "main", ""}},
-    {"//api/models/acme/Llama/", {ROUTE_MODEL, "acme/Llama", "main", ""}},
+    {"//api/models/acme/Llama/", {ROUTE_MODEL, "acme/Llama", "main", "", true}},
     {"/api/models/acme/Llama/refs", {ROUTE_REFS, "acme/Llama", "main", ""}},
     {"/api/models/acme/Llama/refs/x", {ROUTE_UNKNOWN, "", "", ""}},
     {"/api/models/acme/Llama/revision/refs%2Fpr%2F1", {ROUTE_MODEL, "acme/Llama", "refs/pr/1", ""}},
@@ -23,10 +29,10 @@ static const struct {
     {"/api/datasets/acme/Llama", {ROUTE_UNKNOWN, "", "", ""}},
     {"/acme/Llama/resolve/main/config.json", {ROUTE_FILE, "acme/Llama", "main", "config.json"}},
     {"/acme/Llama/resolve/main/a/%C3%A9", {ROUTE_FILE, "acme/Llama", "main", "a/\xc3\xa9"}},
-    {"/acme/Llama/resolve/main", {ROUTE_UNKNOWN, "", "", ""}},
-    {"/acme/Llama/blob/main/config.json", {ROUTE_UNKNOWN, "", "", ""}},
+    {"/acme/Llama/resolve/main", {ROUTE_PATH, "acme/Llama", "main", "resolve/main"}},
+    {"/acme/Llama/blob/main/config.json", {ROUTE_PATH, "acme/Llama", "main", "blob/main/config.json"}},
     {"/v2/acme/Llama-GGUF/manifests/Q4_K_M", {ROUTE_MANIFEST, "acme/Llama-GGUF", "Q4_K_M", ""}},
-    {"/v2/", {ROUTE_REGISTRY, "", "main", ""}},
+    {"/v2/", {ROUTE_REGISTRY, "", "main", "", true}},
     {"/v2", {ROUTE_REGISTRY, "", "main", ""}},
     {"/v2/acme/Llama-GGUF/tags/list", {ROUTE_TAGS, "acme/Llama-GGUF", "main", ""}},
     {"/v2/acme/Llama-GGUF/blobs/sha256:00", {ROUTE_BLOB, "acme/Llama-GGUF", "sha256:00", ""}},
@@ -69,7 +75,8 @@ int main(void)
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         const struct route *expected = &targets[i].expected, route = route_parse(targets[i].target, arena);
         CHECK_NAMED(route.kind == expected->kind && strcmp(route.repository, expected->repository) == 0 &&
-                        strcmp(route.revision, expected->revision) == 0 && strcmp(route.path, expected->path) == 0,
+                        strcmp(route.revision, expected->revision) == 0 && strcmp(route.path, expected->path) == 0 &&
+                        route.is_directory == expected->is_directory,
                     targets[i].target);
     }
     check_absolute(arena);

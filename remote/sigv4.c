@@ -1,7 +1,5 @@
 #include "remote/sigv4.h"
 
-#include "base/sha256.h"
-
 #include <nettle/base16.h>
 #include <nettle/hmac.h>
 #include <string.h>
@@ -26,15 +24,14 @@ static const char *signed_headers(const struct sigv4_key *key)
                               : "host;x-amz-content-sha256;x-amz-date";
 }
 
-static void hash_canonical_request(const struct sigv4_request *request, const struct sigv4_key *key,
-                                   const char *timestamp, char hex[SHA256_HEX + 1])
+static struct buffer canonical_request(const struct sigv4_request *request, const struct sigv4_key *key,
+                                       const char *timestamp)
 {
     struct buffer text = {0};
     buffer_printf(&text, "%s\n%s\n%s\nhost:%s\n", request->method, request->path, request->query, request->host);
     append_own_headers(key, timestamp, "", &text);
     buffer_printf(&text, "\n%s\n%s", signed_headers(key), body_hash);
-    sha256_hex(text.bytes, text.length, hex);
-    buffer_free(&text);
+    return text;
 }
 
 static void hmac(const void *key, size_t key_length, const char *text, uint8_t digest[SHA256_DIGEST_SIZE])
@@ -45,42 +42,49 @@ static void hmac(const void *key, size_t key_length, const char *text, uint8_t d
     hmac_sha256_digest(&context, SHA256_DIGEST_SIZE, digest);
 }
 
-static void derive_signing_key(const struct sigv4_key *key, const char *date, uint8_t digest[SHA256_DIGEST_SIZE])
+static void derive_signing_key(const char *key, const char *date, const char *region,
+                               uint8_t digest[SHA256_DIGEST_SIZE])
 {
     struct buffer secret = {0};
-    buffer_printf(&secret, "AWS4%s", key->secret);
+    buffer_printf(&secret, "AWS4%s", key);
     hmac(secret.bytes, secret.length, date, digest);
     memset(secret.bytes, 0, secret.length);
     buffer_free(&secret);
-    hmac(digest, SHA256_DIGEST_SIZE, key->region, digest);
+    hmac(digest, SHA256_DIGEST_SIZE, region, digest);
     hmac(digest, SHA256_DIGEST_SIZE, "s3", digest);
     hmac(digest, SHA256_DIGEST_SIZE, "aws4_request", digest);
+}
+
+void sigv4_sign(const char *canonical, size_t length, const char *timestamp, const char *region, const char *secret,
+                char signature[SHA256_HEX + 1])
+{
+    char date[DATE + 1] = "", hash[SHA256_HEX + 1];
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    struct buffer to_sign = {0};
+    memcpy(date, timestamp, DATE);
+    sha256_hex(canonical, length, hash);
+    buffer_printf(&to_sign, "AWS4-HMAC-SHA256\n%s\n%s/%s/s3/aws4_request\n%s", timestamp, date, region, hash);
+    buffer_append(&to_sign, "", 1);
+    derive_signing_key(secret, date, region, digest);
+    hmac(digest, sizeof digest, (const char *)to_sign.bytes, digest);
+    base16_encode_update(signature, sizeof digest, digest);
+    signature[SHA256_HEX] = '\0';
+    buffer_free(&to_sign);
 }
 
 void sigv4_append_headers(const struct sigv4_request *request, const struct sigv4_key *key, time_t now,
                           struct buffer *out)
 {
-    char timestamp[TIMESTAMP + 1], date[DATE + 1], request_hash[SHA256_HEX + 1], signature[SHA256_HEX + 1] = "";
+    char timestamp[TIMESTAMP + 1], signature[SHA256_HEX + 1];
     struct tm utc;
     gmtime_r(&now, &utc);
     strftime(timestamp, sizeof timestamp, "%Y%m%dT%H%M%SZ", &utc);
-    memcpy(date, timestamp, DATE);
-    date[DATE] = '\0';
-    hash_canonical_request(request, key, timestamp, request_hash);
-
-    struct buffer scope = {0}, to_sign = {0};
-    uint8_t digest[SHA256_DIGEST_SIZE];
-    buffer_printf(&scope, "%s/%s/s3/aws4_request", date, key->region);
-    buffer_append(&scope, "", 1);
-    buffer_printf(&to_sign, "AWS4-HMAC-SHA256\n%s\n%s\n%s", timestamp, (const char *)scope.bytes, request_hash);
-    buffer_append(&to_sign, "", 1);
-    derive_signing_key(key, date, digest);
-    hmac(digest, sizeof digest, (const char *)to_sign.bytes, digest);
-    base16_encode_update(signature, sizeof digest, digest);
-
+    struct buffer canonical = canonical_request(request, key, timestamp);
+    sigv4_sign((const char *)canonical.bytes, canonical.length, timestamp, key->region, key->secret, signature);
     append_own_headers(key, timestamp, " ", out);
-    buffer_printf(out, "Authorization: AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s\n", key->id,
-                  (const char *)scope.bytes, signed_headers(key), signature);
-    buffer_free(&to_sign);
-    buffer_free(&scope);
+    buffer_printf(out,
+                  "Authorization: AWS4-HMAC-SHA256 Credential=%s/%.*s/%s/s3/aws4_request, SignedHeaders=%s, "
+                  "Signature=%s\n",
+                  key->id, (int)DATE, timestamp, key->region, signed_headers(key), signature);
+    buffer_free(&canonical);
 }

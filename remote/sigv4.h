@@ -1,4 +1,5 @@
-/* Signs requests without a body for S3 and the stores that speak its protocol: AWS Signature Version 4.
+/* Signs requests without a body for S3 and the stores that speak its protocol: AWS Signature Version 4. A server
+ * computes the same signature to judge requests.
  *
  * A server computes the signature again from the request that arrives. The caller therefore sends the path and the
  * query as they were signed, byte for byte, and all headers that sigv4_append_headers() writes. Other headers, such as
@@ -8,6 +9,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "base/sha256.h"
 
 #include <time.h>
 
@@ -29,3 +31,7 @@ struct sigv4_request {
  * refuse a time that is more than 15 minutes off. */
 void sigv4_append_headers(const struct sigv4_request *request, const struct sigv4_key *key, time_t now,
                           struct buffer *out);
+
+/* Writes the signature of a canonical request: 64 lower-case digits and a NUL. `timestamp` is "20260131T120000Z". */
+void sigv4_sign(const char *canonical, size_t length, const char *timestamp, const char *region, const char *secret,
+                char signature[SHA256_HEX + 1]);

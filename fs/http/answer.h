@@ -10,7 +10,15 @@
 #include <time.h>
 
 /* What handlers need to know of a request. Headers that were not sent are NULL. */
+struct http_header {
+    const char *name, *value;
+};
+
 struct http_request {
+    const char *method;
+    const char *path, *query;          /* as they were sent; a query without its "?", "": none */
+    const struct http_header *headers; /* all, in order */
+    size_t n_headers;
     bool head; /* the answer's body is not sent */
     const char *range, *if_range, *if_match, *if_none_match, *if_modified_since, *user_agent;
     const char *origin; /* the server as the client addresses it: "http://127.0.0.1:8090" */
@@ -19,10 +27,6 @@ struct http_request {
     bool recursive;     /* ?recursive=true */
     size_t cursor;      /* ?cursor=N: entries of a listing that earlier pages had */
     size_t limit;       /* ?limit=N: entries of a page; 0: as many as a page may have */
-};
-
-struct http_header {
-    const char *name, *value;
 };
 
 enum { ANSWER_MAX_HEADERS = 12 };

@@ -58,14 +58,14 @@ void file_answer_part(const struct http_request *request, const char *etag, cons
     }
 }
 
-bool file_answer(const struct repository *repository, node_id node, const char *name,
+bool file_answer(const struct repository *repository, node_id node, const char *name, const char *tag_ending,
                  const struct http_request *request, struct answer *answer)
 {
     uint64_t size;
-    char etag[ETAG_TEXT];
+    char identity[ETAG_TEXT];
     struct error error;
     struct node_attributes attributes;
-    if (!repository_plan(repository, node, &size, etag) || !tree_attributes(repository->tree, node, &attributes))
+    if (!repository_plan(repository, node, &size, identity) || !tree_attributes(repository->tree, node, &attributes))
         return false;
     if (!tree_file(repository->tree, node, answer->arena, &answer->file, &error)) {
         answer_fail(answer, 500, NULL, "%s: %s", name, error.message);
@@ -75,6 +75,7 @@ bool file_answer(const struct repository *repository, node_id node, const char *
         answer_fail(answer, 500, NULL, "%s: a source has changed since it was opened; restart wfs serve", name);
         return true;
     }
+    const char *etag = arena_printf(answer->arena, "\"%.*s%s\"", SHA256_HEX, identity + 1, tag_ending);
     answer->is_file = true;
     answer->file_key = (uintptr_t)repository->tree ^ node;
     answer_header(answer, "Content-Type", "%s", content_type(name));

@@ -5,8 +5,9 @@
 #include "fs/http/repository.h"
 
 /* Answers a request for a file of the repository's tree; HEAD requests plan the file and read nothing. `name` is for
- * messages and chooses the content type. Returns false, with no answer, if the file turns out to be absent. */
-bool file_answer(const struct repository *repository, node_id node, const char *name,
+ * messages and chooses the content type. The entity tag is the file's identity and `tag_ending`, "" if its form is of
+ * no importance. Returns false, with no answer, if the file turns out to be absent. */
+bool file_answer(const struct repository *repository, node_id node, const char *name, const char *tag_ending,
                  const struct http_request *request, struct answer *answer);
 
 /* Chooses the part of answer->file to send by the headers of the request, or another status: 206, 304, 412, 416.

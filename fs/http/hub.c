@@ -285,7 +285,7 @@ void hub_answer_file(const struct repositories *repositories, const struct http_
     const struct repository_file *file = repository_file(repository, route->path);
     if (file == NULL)
         answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s'", repository->id, route->path);
-    else if (!file_answer(repository, file->node, file->name, request, answer))
+    else if (!file_answer(repository, file->node, file->name, "", request, answer))
         answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s': %s", repository->id, route->path,
                     repository_refusal_of(repository, file, answer->arena));
 }

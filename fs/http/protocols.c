@@ -3,6 +3,7 @@
 #include "fs/http/hub.h"
 #include "fs/http/page.h"
 #include "fs/http/registry.h"
+#include "fs/http/s3.h"
 
 #include <stddef.h>
 
@@ -27,6 +28,12 @@ static void answer_file(const struct served *served, const struct http_request *
     hub_answer_file(served->repositories, request, route, answer);
 }
 
+static void answer_s3(const struct served *served, const struct http_request *request, const struct route *route,
+                      struct answer *answer)
+{
+    s3_answer(served->repositories, request, route, answer);
+}
+
 static void answer_registry(const struct served *served, const struct http_request *request, const struct route *route,
                             struct answer *answer)
 {
@@ -43,10 +50,19 @@ static void answer_manifest(const struct served *served, const struct http_reque
 }
 
 static answer_function *const answers[] = {
-    [ROUTE_PAGE] = answer_page,         [ROUTE_OWNER] = answer_page,    [ROUTE_PATH] = answer_page,
-    [ROUTE_MODELS] = answer_hub,        [ROUTE_MODEL] = answer_hub,     [ROUTE_REFS] = answer_hub,
-    [ROUTE_TREE] = answer_hub,          [ROUTE_FILE] = answer_file,     [ROUTE_REGISTRY] = answer_registry,
-    [ROUTE_MANIFEST] = answer_manifest, [ROUTE_BLOB] = answer_registry, [ROUTE_TAGS] = answer_registry,
+    [ROUTE_PAGE] = answer_page,
+    [ROUTE_OWNER] = answer_page,
+    [ROUTE_PATH] = answer_page,
+    [ROUTE_MODELS] = answer_hub,
+    [ROUTE_MODEL] = answer_hub,
+    [ROUTE_REFS] = answer_hub,
+    [ROUTE_TREE] = answer_hub,
+    [ROUTE_FILE] = answer_file,
+    [ROUTE_REGISTRY] = answer_registry,
+    [ROUTE_MANIFEST] = answer_manifest,
+    [ROUTE_BLOB] = answer_registry,
+    [ROUTE_TAGS] = answer_registry,
+    [ROUTE_S3] = answer_s3,
 };
 
 void protocols_answer(const struct served *served, const struct http_request *request, const struct route *route,

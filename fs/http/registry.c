@@ -146,7 +146,7 @@ static bool answer_known_file(struct making *making, const struct http_request *
     for (size_t i = 0; i < files.count; i++) {
         struct manifest_layer layer = {.name = files.items[i].name, .node = files.items[i].node};
         if (measure(making, repository->tree, &layer, making->error) && strcmp(layer.digest, digest) == 0)
-            return file_answer(repository, layer.node, layer.name, request, answer);
+            return file_answer(repository, layer.node, layer.name, "", request, answer);
     }
     return false;
 }
@@ -160,7 +160,8 @@ static bool answer_text(struct making *making, const struct http_request *reques
         return false;
     for (size_t i = 0; i < manifest.n_layers; i++)
         if (strcmp(manifest.layers[i].digest, digest) == 0)
-            return file_answer(making->repository, manifest.layers[i].node, manifest.layers[i].name, request, answer);
+            return file_answer(making->repository, manifest.layers[i].node, manifest.layers[i].name, "", request,
+                               answer);
     const char *etag = arena_printf(answer->arena, "\"%s\"", digest);
     answer->is_file = true;
     answer->file = vfile_of_text(manifest.config, manifest.config_length, (struct origin){0}, answer->arena);

@@ -12,8 +12,8 @@ struct parts {
     size_t count;
 };
 
-/* Decodes a part; NULL if it must not be looked up. */
-static const char *decode_part(const char *text, size_t length, struct arena *arena)
+/* NULL if the text has an invalid escape or a NUL byte. */
+static const char *decode(const char *text, size_t length, struct arena *arena)
 {
     char *part = arena_alloc(arena, length + 1), *out = part;
     for (size_t i = 0; i < length; i++) {
@@ -27,7 +27,14 @@ static const char *decode_part(const char *text, size_t length, struct arena *ar
         i += text[i] == '%' ? 2 : 0;
     }
     *out = '\0';
-    return strcmp(part, ".") == 0 || strcmp(part, "..") == 0 ? NULL : part;
+    return part;
+}
+
+/* Decodes a part; NULL if it must not be looked up. */
+static const char *decode_part(const char *text, size_t length, struct arena *arena)
+{
+    const char *part = decode(text, length, arena);
+    return part == NULL || strcmp(part, ".") == 0 || strcmp(part, "..") == 0 ? NULL : part;
 }
 
 /* Splits a target into its parts; empty ones are left out. */
@@ -133,6 +140,17 @@ struct route route_parse(const char *target, struct arena *arena)
         return route;
     }
     return route_of_file(&parts, is_directory, arena);
+}
+
+struct route route_parse_s3(const char *target, struct arena *arena)
+{
+    const char *at = target + (*target == '/');
+    size_t length = strcspn(at, "/");
+    const char *bucket = decode(at, length, arena), *rest = at + length + (at[length] == '/'),
+               *key = decode(rest, strlen(rest), arena);
+    if (bucket == NULL || key == NULL)
+        return unknown;
+    return (struct route){ROUTE_S3, bucket, "main", key, text_ends_with(target, "/")};
 }
 
 const char *route_path(const char *target, const char **ret_host, struct arena *arena)

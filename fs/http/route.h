@@ -10,6 +10,7 @@
  *     /api/models/ORG/NAME/refs                  its branches
  *     /api/models/ORG/NAME/tree/REV[/PATH]       its files
  *     /ORG/NAME/resolve/REV/PATH                 a file
+ *     /BUCKET/KEY                                an object, if the client speaks S3 (s3.h)
  *     /v2/                                       whether there is a registry
  *     /v2/ORG/NAME/tags/list                     the tags of a model
  *     /v2/ORG/NAME/manifests/TAG                 the manifest of a tag, or the file of a model for llama.cpp
@@ -31,6 +32,7 @@ enum route_kind {
     ROUTE_OWNER,
     ROUTE_PATH,
     ROUTE_HEALTH,
+    ROUTE_S3,
     ROUTE_METRICS,
     ROUTE_MODELS,
     ROUTE_MODEL,
@@ -54,6 +56,10 @@ struct route {
 /* Parses the path of a request target, without its query, in `arena`. A path with an invalid escape, a NUL byte or a
  * part that is "." or ".." is ROUTE_UNKNOWN. */
 struct route route_parse(const char *target, struct arena *arena);
+
+/* Parses the path of a request to S3, "/BUCKET/KEY", which is ROUTE_S3: the bucket is the repository, "" for all of
+ * them, and the key the path, with all of its slashes. A path with an invalid escape or a NUL byte is ROUTE_UNKNOWN. */
+struct route route_parse_s3(const char *target, struct arena *arena);
 
 /* Returns the path of a request target, and as `*ret_host` the server that an absolute target names: "host:80" of
  * "http://host:80/path", which clients send to proxies and every server must accept. NULL: the target has only a path.

@@ -13,6 +13,7 @@
 #include "fs/http/host.h"
 #include "fs/http/metrics.h"
 #include "fs/http/protocols.h"
+#include "fs/http/s3.h"
 #include "fs/tree/pool.h"
 
 #include <arpa/inet.h>
@@ -53,8 +54,9 @@ struct exchange {
     struct MHD_Connection *connection;
     struct arena *arena;
     const char *method, *target; /* the path, without its query */
-    const char *target_end;      /* of the whole target, in the memory of libmicrohttpd: only the place counts */
-    const char *host;            /* the server that the target names; NULL: the Host header does */
+    const char *query;
+    const char *target_end; /* of the whole target, in the memory of libmicrohttpd: only the place counts */
+    const char *host;       /* the server that the target names; NULL: the Host header does */
     struct http_request request;
     struct route route;
     struct answer answer;
@@ -172,12 +174,34 @@ static bool is_cross_site(struct MHD_Connection *connection)
     return site != NULL && strcasecmp(site, "cross-site") == 0;
 }
 
+/* All headers of a request. */
+struct all_headers {
+    struct http_header *items;
+    size_t count;
+    struct arena *arena;
+};
+
+static enum MHD_Result add_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    struct all_headers *headers = context;
+    headers->items = arena_grow(headers->arena, headers->items, headers->count, sizeof *headers->items);
+    headers->items[headers->count++] = (struct http_header){name, value != NULL ? value : ""};
+    return MHD_YES;
+}
+
 static struct http_request read_request(const struct exchange *exchange)
 {
     struct MHD_Connection *connection = exchange->connection;
     struct arena *arena = exchange->arena;
+    struct all_headers headers = {.arena = arena};
+    libmicrohttpd.get_connection_values(connection, MHD_HEADER_KIND, add_header, &headers);
     const char *recursive = libmicrohttpd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "recursive");
     return (struct http_request){
+        .method = exchange->method,
+        .path = exchange->target,
+        .query = exchange->query,
+        .headers = headers.items,
+        .n_headers = headers.count,
         .head = strcmp(exchange->method, "HEAD") == 0,
         .range = list_of(connection, "Range", arena),
         .if_range = list_of(connection, "If-Range", arena),
@@ -225,6 +249,8 @@ static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *con
         answer_fail(
             answer, 421, NULL,
             "without a token this server answers only to localhost; --host=NAME adds a name, and --token-file a token");
+    } else if (exchange->route.kind == ROUTE_S3) {
+        return s3_refuse(&exchange->request, token, answer);
     } else if (!exchange->request.head && strcmp(exchange->method, "GET") != 0) {
         answer_fail(answer, 405, NULL, "wfs serves files to read: only GET and HEAD are answered");
         answer_header(answer, "Allow", "GET, HEAD");
@@ -314,6 +340,8 @@ static void *begin_exchange(void *context, const char *target, struct MHD_Connec
     struct arena *arena = arena_new();
     *exchange = (struct exchange){.connection = connection, .server = context, .arena = arena};
     exchange->target = route_path(arena_strndup(arena, target, strcspn(target, "?")), &exchange->host, arena);
+    const char *query = strchr(target, '?');
+    exchange->query = arena_strdup(arena, query != NULL ? query + 1 : "");
     exchange->target_end = target + strlen(target);
     clock_gettime(CLOCK_MONOTONIC, &exchange->begun);
     if (framing_is_too_long(target))
@@ -359,6 +387,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return send_answer(exchange, connection);
     exchange->request = read_request(exchange);
     exchange->route = route_parse(exchange->target, exchange->arena);
+    if (s3_is_asked(&exchange->request, &exchange->route))
+        exchange->route = route_parse_s3(exchange->target, exchange->arena);
     answer_begin(&exchange->answer);
     if (answer_at_once(exchange, connection))
         return send_answer(exchange, connection);

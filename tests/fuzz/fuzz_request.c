@@ -1,9 +1,12 @@
-/* Any text as a request to `wfs serve`: lines of its target and of the headers Range, If-Range, If-Match,
- * If-None-Match, If-Modified-Since, User-Agent, Accept and Authorization. The model is always the same.
+/* Any text as a request to `wfs serve`, by the hub's protocol, a registry's or S3's: lines of its target and of the
+ * headers Range, If-Range, If-Match, If-None-Match, If-Modified-Since, User-Agent, Accept and Authorization. The model
+ * is always the same.
  *
  * Holds for every answer: it has a status that the server sends, and the part of a file is in the file. */
 #include "fs/http/authorization.h"
 #include "fs/http/protocols.h"
+#include "fs/http/s3.h"
+#include "fs/http/s3_signature.h"
 #include "fs/tree/content_options.h"
 #include "models/formats.h"
 
@@ -110,7 +113,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     split(text, size, lines);
     struct arena *arena = arena_new();
     const char *path = route_path(lines[0] != NULL ? lines[0] : "", &host, arena);
+    const char *query = path != NULL ? strchr(path, '?') : NULL;
+    const struct http_header headers[] = {{"Authorization", lines[8] != NULL ? lines[8] : ""},
+                                          {"x-amz-date", "20260131T120000Z"},
+                                          {"Host", lines[6] != NULL ? lines[6] : ""}};
     const struct http_request request = {
+        .method = size % 3 == 0 ? "HEAD" : "GET",
+        .path = path != NULL ? arena_strndup(arena, path, strcspn(path, "?")) : "",
+        .query = query != NULL ? query + 1 : "",
+        .headers = headers,
+        .n_headers = size % 4,
+        .head = size % 3 == 0,
         .range = lines[1],
         .if_range = lines[2],
         .if_match = lines[3],
@@ -122,7 +135,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .recursive = size % 2,
         .limit = size % 8,
     };
-    const struct route route = path != NULL ? route_parse(path, arena) : (struct route){.kind = ROUTE_UNKNOWN};
+    struct route route = route_parse(request.path, arena);
+    if (s3_is_asked(&request, &route)) {
+        struct s3_refusal refusal;
+        route = route_parse_s3(request.path, arena);
+        require(!s3_signature_is_valid(&request, "token", 0, &refusal));
+    }
     if (route.kind != ROUTE_UNKNOWN && route.kind != ROUTE_METRICS && route.kind != ROUTE_HEALTH)
         answer(&request, &route);
     require(!authorization_has_token(lines[8], "token") || strlen(lines[8]) > strlen("Basic "));

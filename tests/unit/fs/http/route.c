@@ -59,6 +59,29 @@ static const struct {
     {"/http://a/x", "/http://a/x", NULL},
 };
 
+static const struct {
+    const char *target;
+    struct route expected;
+} of_s3[] = {
+    {"/", {ROUTE_S3, "", "main", "", true}},
+    {"", {ROUTE_S3, "", "main", "", false}},
+    {"/acme", {ROUTE_S3, "acme", "main", "", false}},
+    {"/acme/", {ROUTE_S3, "acme", "main", "", true}},
+    {"/api/models/a%2Fb+c//../d%20e", {ROUTE_S3, "api", "main", "models/a/b+c//../d e", false}},
+    {"/acme/a%00b", {ROUTE_UNKNOWN, "", "", "", false}},
+    {"/a%zz", {ROUTE_UNKNOWN, "", "", "", false}},
+};
+
+static void check_s3(struct arena *arena)
+{
+    for (size_t i = 0; i < sizeof of_s3 / sizeof *of_s3; i++) {
+        const struct route *expected = &of_s3[i].expected, route = route_parse_s3(of_s3[i].target, arena);
+        CHECK_NAMED(route.kind == expected->kind && strcmp(route.repository, expected->repository) == 0 &&
+                        strcmp(route.path, expected->path) == 0 && route.is_directory == expected->is_directory,
+                    of_s3[i].target);
+    }
+}
+
 static void check_absolute(struct arena *arena)
 {
     for (size_t i = 0; i < sizeof absolute / sizeof *absolute; i++) {
@@ -79,6 +102,7 @@ int main(void)
                         route.is_directory == expected->is_directory,
                     targets[i].target);
     }
+    check_s3(arena);
     check_absolute(arena);
     char deep[300] = "/acme/Llama/resolve/main";
     for (int i = 0; i < 100; i++)

@@ -1,0 +1,212 @@
+#include "fs/http/s3.h"
+
+#include "base/text.h"
+#include "fs/http/file_answer.h"
+#include "fs/http/query.h"
+#include "fs/http/s3_listing.h"
+#include "fs/http/s3_signature.h"
+#include "fs/http/s3_xml.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Reports whether a word of a list, which ends with NULL, is a text; `ignores_case` for names of headers. */
+static bool is_among(const char *text, const char *const *list, bool ignores_case)
+{
+    while (*list != NULL && (ignores_case ? strcasecmp(*list, text) : strcmp(*list, text)) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* What a bucket or an object may be asked for beside itself, and is not here. */
+static const char *const lacking[] = {
+    "accelerate",
+    "acl",
+    "analytics",
+    "attributes",
+    "cors",
+    "encryption",
+    "intelligent-tiering",
+    "inventory",
+    "legal-hold",
+    "lifecycle",
+    "logging",
+    "metrics",
+    "notification",
+    "object-lock",
+    "ownershipControls",
+    "policy",
+    "policyStatus",
+    "publicAccessBlock",
+    "replication",
+    "requestPayment",
+    "retention",
+    "select",
+    "tagging",
+    "torrent",
+    "uploadId",
+    "uploads",
+    "versions",
+    "website",
+    NULL,
+};
+
+bool s3_is_asked(const struct http_request *request, const struct route *route)
+{
+    static const char *const headers[] = {"x-amz-date", "x-amz-content-sha256", "x-amz-checksum-mode",
+                                          "amz-sdk-invocation-id", NULL};
+    static const char *const parameters[] = {"list-type",          "prefix",   "delimiter",  "marker", "max-keys",
+                                             "continuation-token", "location", "versioning", "x-id",   NULL};
+    bool is_asked = false;
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < request->n_headers; i++)
+        is_asked |= is_among(request->headers[i].name, headers, true) ||
+                    (strcasecmp(request->headers[i].name, "Authorization") == 0 &&
+                     text_starts_with(request->headers[i].value, "AWS"));
+    struct query query = query_parse(request->query, arena);
+    bool is_here = route->kind == ROUTE_PAGE || route->kind == ROUTE_OWNER || route->kind == ROUTE_PATH;
+    for (size_t i = 0; i < query.count; i++) {
+        const char *name = query.items[i].name;
+        is_asked |= text_starts_with(name, "X-Amz-") || strcmp(name, "AWSAccessKeyId") == 0 ||
+                    (is_here && (is_among(name, parameters, false) || is_among(name, lacking, false)));
+    }
+    arena_free(arena);
+    return is_asked;
+}
+
+bool s3_refuse(const struct http_request *request, const char *secret, struct answer *answer)
+{
+    struct s3_refusal refusal = {0};
+    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
+        s3_fail(answer, 405, "MethodNotAllowed", "wfs serves files to read: only GET and HEAD are answered");
+        answer_header(answer, "Allow", "GET, HEAD");
+    } else if (secret != NULL && !s3_signature_is_valid(request, secret, time(NULL), &refusal)) {
+        s3_fail(answer, refusal.status, refusal.code, "%s", refusal.message);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool is_of_owner(const struct repository *repository, const char *owner)
+{
+    size_t length = strlen(owner);
+    return strncmp(repository->id, owner, length) == 0 && repository->id[length] == '/';
+}
+
+static bool has_bucket(const struct repositories *repositories, const char *bucket)
+{
+    for (size_t i = 0; i < repositories->count; i++)
+        if (is_of_owner(&repositories->items[i], bucket))
+            return true;
+    return false;
+}
+
+static void put_bucket(struct buffer *out, const struct repository *repository)
+{
+    size_t length = strcspn(repository->id, "/");
+    buffer_append_text(out, "<Bucket><Name>");
+    s3_put_text(out, repository->id, length);
+    buffer_append_text(out, "</Name>");
+    s3_put_time(out, "CreationDate", repository->modified.tv_sec);
+    buffer_append_text(out, "</Bucket>");
+}
+
+static void answer_buckets(const struct repositories *repositories, struct answer *answer)
+{
+    struct buffer *out = s3_begin(answer, "ListAllMyBucketsResult");
+    buffer_append_text(out, "<Owner><ID>wfs</ID><DisplayName>wfs</DisplayName></Owner><Buckets>");
+    for (size_t i = 0; i < repositories->count; i++) {
+        const struct repository *repository = &repositories->items[i];
+        const char *owner = arena_strndup(answer->arena, repository->id, strcspn(repository->id, "/"));
+        size_t first = 0;
+        while (!is_of_owner(&repositories->items[first], owner))
+            first++;
+        if (first == i)
+            put_bucket(out, repository);
+    }
+    buffer_append_text(out, "</Buckets></ListAllMyBucketsResult>\n");
+}
+
+static void answer_bucket(const struct repositories *repositories, const struct http_request *request,
+                          const struct query *query, const char *bucket, struct answer *answer)
+{
+    if (!has_bucket(repositories, bucket))
+        s3_fail(answer, 404, "NoSuchBucket", "there is no bucket '%s' here: a bucket is an owner of models", bucket);
+    else if (query_value(query, "location") != NULL)
+        buffer_append_text(s3_begin(answer, "LocationConstraint"), "</LocationConstraint>\n");
+    else if (query_value(query, "versioning") != NULL)
+        buffer_append_text(s3_begin(answer, "VersioningConfiguration"), "</VersioningConfiguration>\n");
+    else if (!request->head)
+        s3_list(repositories, query, bucket, answer);
+}
+
+/* Answers in S3's form what file_answer() refuses. */
+static void restate(struct answer *answer)
+{
+    static const struct {
+        unsigned status;
+        const char *code;
+    } codes[] = {{412, "PreconditionFailed"}, {416, "InvalidRange"}, {0, "InternalError"}};
+    const char *message = "", *range = NULL;
+    size_t i = 0;
+    for (size_t j = 0; j < answer->n_headers; j++) {
+        message = strcmp(answer->headers[j].name, "X-Error-Message") == 0 ? answer->headers[j].value : message;
+        range = strcmp(answer->headers[j].name, "Content-Range") == 0 ? answer->headers[j].value : range;
+    }
+    while (codes[i].status != 0 && codes[i].status != answer->status)
+        i++;
+    s3_fail(answer, answer->status, codes[i].code, "%s", message);
+    if (range != NULL)
+        answer_header(answer, "Content-Range", "%s", range);
+}
+
+static const struct repository_file *find_object(const struct repositories *repositories, const struct route *route,
+                                                 struct arena *arena, const struct repository **ret_repository)
+{
+    const char *slash = strchr(route->path, '/');
+    if (slash == NULL)
+        return NULL;
+    const char *id = arena_printf(arena, "%s/%.*s", route->repository, (int)(slash - route->path), route->path);
+    *ret_repository = repository_find(repositories, id);
+    return *ret_repository != NULL ? repository_file(*ret_repository, slash + 1) : NULL;
+}
+
+static void answer_object(const struct repositories *repositories, const struct http_request *request,
+                          const struct query *query, const struct route *route, struct answer *answer)
+{
+    const struct repository *repository = NULL;
+    const struct repository_file *file = find_object(repositories, route, answer->arena, &repository);
+    const char *part = query_value(query, "partNumber");
+    if (part != NULL && strcmp(part, "1") != 0)
+        s3_fail(answer, 416, "InvalidPartNumber", "objects here have one part");
+    else if (!has_bucket(repositories, route->repository))
+        s3_fail(answer, 404, "NoSuchBucket", "there is no bucket '%s' here: a bucket is an owner of models",
+                route->repository);
+    else if (file == NULL)
+        s3_fail(answer, 404, "NoSuchKey", "there is no key '%s' here", route->path);
+    else if (!file_answer(repository, file->node, file->name, S3_TAG_ENDING, request, answer))
+        s3_fail(answer, 404, "NoSuchKey", "there is no key '%s' here: %s", route->path,
+                repository_refusal_of(repository, file, answer->arena));
+    else if (answer->status >= 400)
+        restate(answer);
+}
+
+void s3_answer(const struct repositories *repositories, const struct http_request *request, const struct route *route,
+               struct answer *answer)
+{
+    struct query query = query_parse(request->query, answer->arena);
+    const char *lacks = NULL;
+    for (size_t i = 0; i < query.count; i++)
+        lacks = is_among(query.items[i].name, lacking, false) ? query.items[i].name : lacks;
+    if (lacks != NULL)
+        s3_fail(answer, 501, "NotImplemented", "wfs does not answer ?%s", lacks);
+    else if (*route->repository == '\0')
+        answer_buckets(repositories, answer);
+    else if (*route->path == '\0')
+        answer_bucket(repositories, request, &query, route->repository, answer);
+    else
+        answer_object(repositories, request, &query, route, answer);
+}

@@ -69,3 +69,13 @@ void spans_add_text(struct span_list *list, text_function *text, const void *con
     span->context = context;
     span->index = index;
 }
+
+void spans_add_all(struct span_list *list, const struct span *spans, size_t n_spans)
+{
+    spans_reserve(list, n_spans);
+    for (size_t i = 0; i < n_spans; i++) {
+        list->spans[list->n_spans] = spans[i];
+        list->spans[list->n_spans++].offset = list->size;
+        list->size += spans[i].length;
+    }
+}

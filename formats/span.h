@@ -63,3 +63,6 @@ void spans_add_view(struct span_list *list, const struct view *view, struct enco
  * lives as long as the list. */
 void spans_add_tensor(struct span_list *list, const struct tensor *tensor, struct encoding encoding);
 void spans_add_text(struct span_list *list, text_function *text, const void *context, size_t index, uint64_t length);
+
+/* Adds the spans of another file, each after the one before, whatever their offsets were. */
+void spans_add_all(struct span_list *list, const struct span *spans, size_t n_spans);

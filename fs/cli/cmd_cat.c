@@ -68,9 +68,26 @@ static bool print_file(wfs_model *model, const char *path, const struct wanted *
     return done;
 }
 
+/* Reports whether a path names no file, but the archive of a directory: "hf.tar". */
+static bool is_archive(wfs_model *model, const char *path)
+{
+    static const char ending[] = ".tar";
+    struct error unsaid;
+    struct node_attributes attributes;
+    struct arena *arena = arena_new();
+    bool is_one =
+        text_ends_with(path, ending) && !tree_walk(model->tree, path, &attributes, &unsaid) &&
+        tree_walk(model->tree, arena_strndup(arena, path, strlen(path) - strlen(ending)), &attributes, &unsaid) &&
+        attributes.directory;
+    arena_free(arena);
+    return is_one;
+}
+
 /* Prints all files that an argument names. */
 static bool print_path(wfs_model *model, char *path, const struct wanted *wanted)
 {
+    if (is_archive(model, path))
+        return print_file(model, path, wanted);
     struct found_list list = {0};
     bool all_printed = paths_find_all(model->tree, &path, 1, &list);
     for (size_t i = 0; i < list.n_items; i++)
@@ -135,6 +152,7 @@ const struct command cat_command = {
             {"wfs cat model.safetensors metadata.json | jq '.tensors[].name'", "print the names of all tensors"},
             {"wfs cat model.safetensors tensors/lm_head.weight/f32 | od -A d -t f4 -N 400",
              "print the first hundred values"},
+            {"wfs cat model hf.tar | ssh host tar x", "send a directory as one archive"},
             {"wfs cat --range 1048576:65536 model.safetensors model.gguf >piece",
              "write 64 KiB from the second MiB on"},
             {0},

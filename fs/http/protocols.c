@@ -1,6 +1,7 @@
 #include "fs/http/protocols.h"
 
 #include "fs/http/hub.h"
+#include "fs/http/image.h"
 #include "fs/http/page.h"
 #include "fs/http/registry.h"
 #include "fs/http/s3.h"
@@ -37,7 +38,12 @@ static void answer_s3(const struct served *served, const struct http_request *re
 static void answer_registry(const struct served *served, const struct http_request *request, const struct route *route,
                             struct answer *answer)
 {
-    registry_answer(&(struct registry){served->repositories, served->digests}, request, route, answer);
+    const struct repository *exact = repository_find_any_case(served->repositories, route->repository);
+    bool is_image = (exact == NULL || !exact->gguf) && image_exists(served->repositories, route->repository);
+    if (is_image || (exact != NULL && route->kind == ROUTE_REFERRERS))
+        image_answer(&(struct images){served->repositories, served->digests, served->places}, request, route, answer);
+    else
+        registry_answer(&(struct registry){served->repositories, served->digests}, request, route, answer);
 }
 
 static void answer_manifest(const struct served *served, const struct http_request *request, const struct route *route,
@@ -63,6 +69,7 @@ static answer_function *const answers[] = {
     [ROUTE_BLOB] = answer_registry,
     [ROUTE_TAGS] = answer_registry,
     [ROUTE_S3] = answer_s3,
+    [ROUTE_REFERRERS] = answer_registry,
 };
 
 void protocols_answer(const struct served *served, const struct http_request *request, const struct route *route,

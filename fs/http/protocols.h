@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fs/http/answer.h"
+#include "fs/http/blob_places.h"
 #include "fs/http/repository.h"
 #include "fs/http/route.h"
 #include "fs/tree/digests.h"
@@ -10,6 +11,7 @@
 struct served {
     const struct repositories *repositories;
     struct digests *digests;
+    struct blob_places *places;
 };
 
 /* Answers a request, except for ROUTE_UNKNOWN, ROUTE_HEALTH and ROUTE_METRICS, which name no model. May have to plan

@@ -222,6 +222,7 @@ void registry_answer(const struct registry *registry, const struct http_request 
         answer_fail(answer, 404, "NAME_UNKNOWN", "there is no model '%s' here with GGUF files", route->repository);
     else if (route->kind == ROUTE_TAGS)
         answer_tags(making.repository, answer);
+
     else if (route->kind == ROUTE_BLOB)
         answer_blob(&making, request, route->revision, answer);
     else

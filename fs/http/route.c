@@ -90,6 +90,7 @@ static const struct {
     {ROUTE_MODELS, {"api", "models"}, 2, 0, 0, false},
     {ROUTE_MANIFEST, {"v2", "*", "*", "manifests", "*"}, 5, 1, 4, false},
     {ROUTE_BLOB, {"v2", "*", "*", "blobs", "*"}, 5, 1, 4, false},
+    {ROUTE_REFERRERS, {"v2", "*", "*", "referrers", "*"}, 5, 1, 4, false},
     {ROUTE_TAGS, {"v2", "*", "*", "tags", "list"}, 5, 1, 0, false},
     {ROUTE_REGISTRY, {"v2"}, 1, 0, 0, false},
 };

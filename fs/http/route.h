@@ -15,6 +15,7 @@
  *     /v2/ORG/NAME/tags/list                     the tags of a model
  *     /v2/ORG/NAME/manifests/TAG                 the manifest of a tag, or the file of a model for llama.cpp
  *     /v2/ORG/NAME/blobs/DIGEST                  a file or a text of a manifest
+ *     /v2/ORG/NAME/referrers/DIGEST              what refers to a manifest: nothing
  *
  * The names that the fixed paths begin with, such as "api", are no owners.
  *
@@ -43,6 +44,7 @@ enum route_kind {
     ROUTE_TAGS,
     ROUTE_MANIFEST,
     ROUTE_BLOB,
+    ROUTE_REFERRERS,
 };
 
 struct route {

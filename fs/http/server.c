@@ -45,6 +45,7 @@ struct server {
     struct metrics metrics;
     struct bodies bodies;
     struct digests *digests;
+    struct blob_places *places;
     struct deadlines *deadlines;
 };
 
@@ -220,7 +221,8 @@ static struct http_request read_request(const struct exchange *exchange)
 
 static bool is_registry_route(enum route_kind kind)
 {
-    return kind == ROUTE_REGISTRY || kind == ROUTE_TAGS || kind == ROUTE_MANIFEST || kind == ROUTE_BLOB;
+    return kind == ROUTE_REGISTRY || kind == ROUTE_TAGS || kind == ROUTE_MANIFEST || kind == ROUTE_BLOB ||
+           kind == ROUTE_REFERRERS;
 }
 
 /* Answers probes, which have no token and know no name of this server. */
@@ -275,8 +277,8 @@ static void make_answer(void *context)
     struct exchange *exchange = context;
     const struct server *server = exchange->server;
     answer_begin(&exchange->answer);
-    protocols_answer(&(struct served){server->repositories, server->digests}, &exchange->request, &exchange->route,
-                     &exchange->answer);
+    protocols_answer(&(struct served){server->repositories, server->digests, server->places}, &exchange->request,
+                     &exchange->route, &exchange->answer);
 }
 
 static void answer_unavailable(struct exchange *exchange, const char *why)
@@ -538,6 +540,7 @@ static void free_server(struct server *server)
 {
     waits_free(server->bodies.waits);
     digests_free(server->digests);
+    blob_places_free(server->places);
     read_ahead_free(server->bodies.ahead);
     deadlines_free(server->deadlines);
     free(server);
@@ -555,6 +558,7 @@ struct server *server_start(const struct repositories *repositories, const struc
     *server = (struct server){.repositories = repositories, .options = *options};
     server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS * BODY_BLOCKS), read_ahead_new(), &server->metrics};
     server->digests = digests_new(count_digest_bytes, &server->metrics);
+    server->places = blob_places_new();
     if (start(server, error))
         return server;
     if (server->listening >= 0)

@@ -1,10 +1,12 @@
 /* The files of a model. */
 #include "base/arena.h"
+#include "base/text.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/cuts.h"
 #include "fs/lib/lib.h"
 #include "fs/lib/output.h"
 #include "fs/lib/parts_plan.h"
+#include "fs/tree/archive.h"
 #include "fs/tree/read_ahead.h"
 
 #include <errno.h>
@@ -134,29 +136,52 @@ void wfs_list_close(wfs_list *list)
         arena_free(list->arena);
 }
 
+static const char archive[] = ".tar";
+
 struct open_call {
     wfs_model *model;
     const char *path;
     wfs_file *file;
 };
 
-static bool open_file(void *context, struct error *error)
+/* Makes the archive of a directory for a path "DIRECTORY.tar" that no file has; returns false, and leaves the error,
+ * for other paths. */
+static bool make_archive(struct tree *tree, const char *path, struct arena *arena, struct vfile *ret_file,
+                         struct error *error)
 {
-    struct open_call *call = context;
+    struct error unsaid;
+    struct node_attributes directory;
+    const char *stem = text_ends_with(path, archive) ? arena_strndup(arena, path, strlen(path) - strlen(archive)) : "";
+    if (*stem == '\0' || !tree_walk(tree, stem, &directory, &unsaid) || !directory.directory)
+        return false;
+    const char *slash = strrchr(stem, '/'), *name = slash != NULL ? slash + 1 : stem;
+    return *name != '\0' && archive_of_directory(tree, directory.id, name, arena, ret_file, error);
+}
+
+static bool make_file(const struct open_call *call, struct arena *arena, struct vfile *ret_file, struct error *error)
+{
+    struct tree *tree = call->model->tree;
     struct node_attributes attributes;
     if (!find(call->model, call->path, &attributes, error))
-        return false;
+        return call->path != NULL && make_archive(tree, call->path, arena, ret_file, error);
     if (attributes.directory) {
         error_set(error, "%s: is a directory", *call->path != '\0' ? call->path : "/");
         return error_set_code(error, EISDIR);
     }
+    return tree_file(tree, attributes.id, arena, ret_file, error) || error_prefix(error, "%s", call->path);
+}
+
+static bool open_file(void *context, struct error *error)
+{
+    struct open_call *call = context;
     struct arena *arena = arena_new();
     wfs_file *file = arena_alloc(arena, sizeof *file);
-    *file = (wfs_file){.model = call->model, .arena = arena, .path = arena_strdup(arena, call->path)};
-    if (!tree_file(call->model->tree, attributes.id, arena, &file->file, error)) {
+    *file = (wfs_file){.model = call->model, .arena = arena};
+    if (!make_file(call, arena, &file->file, error)) {
         arena_free(arena);
-        return error_prefix(error, "%s", call->path);
+        return false;
     }
+    file->path = arena_strdup(arena, call->path);
     file->ahead = read_ahead_new();
     call->file = file;
     return true;

@@ -113,6 +113,7 @@ WFS_API void wfs_list_close(wfs_list *list); /* NULL is allowed */
 /* An open file. It keeps no position. */
 typedef struct wfs_file wfs_file;
 
+/* Opens a file. "DIRECTORY.tar", unless there is a file of that name, is an archive of the directory. */
 WFS_API wfs_file *wfs_file_open(wfs_model *model, const char *path, struct wfs_error *ret_error);
 WFS_API uint64_t wfs_file_size(const wfs_file *file);
 

@@ -21,6 +21,7 @@ static struct tree *tree;
 static struct arena *names;
 static struct repositories repositories;
 static struct digests *digests;
+static struct blob_places *places;
 
 static const char *path_of(const char *name)
 {
@@ -38,6 +39,7 @@ static void count_nothing(void *context, uint64_t n_bytes)
 static void remove_model(void)
 {
     digests_free(digests);
+    blob_places_free(places);
     repositories_free(&repositories);
     arena_free(names);
     tree_free(tree);
@@ -62,6 +64,7 @@ static void make_model(void)
     tree = tree_new(checkpoint, &content_options, &error);
     names = arena_new();
     digests = digests_new(count_nothing, NULL);
+    places = blob_places_new();
     require(tree != NULL && repositories_add(&repositories, tree, "org/model", NULL, 0, names, &error));
     require(repositories.count > 0);
 }
@@ -95,7 +98,7 @@ static void answer(const struct http_request *request, const struct route *route
 {
     struct answer answer;
     answer_begin(&answer);
-    protocols_answer(&(struct served){&repositories, digests}, request, route, &answer);
+    protocols_answer(&(struct served){&repositories, digests, places}, request, route, &answer);
     check(&answer);
     answer_free(&answer);
 }

@@ -36,6 +36,7 @@ static const struct {
     {"/v2", {ROUTE_REGISTRY, "", "main", ""}},
     {"/v2/acme/Llama-GGUF/tags/list", {ROUTE_TAGS, "acme/Llama-GGUF", "main", ""}},
     {"/v2/acme/Llama-GGUF/blobs/sha256:00", {ROUTE_BLOB, "acme/Llama-GGUF", "sha256:00", ""}},
+    {"/v2/acme/llama/referrers/sha256:00", {ROUTE_REFERRERS, "acme/llama", "sha256:00", ""}},
     {"/v2/acme/Llama-GGUF/blobs", {ROUTE_UNKNOWN, "", "", ""}},
     {"/v2/acme/Llama-GGUF/blobs/sha256:00/x", {ROUTE_UNKNOWN, "", "", ""}},
     {"/acme/Llama/resolve/main/../secret", {ROUTE_UNKNOWN, "", "", ""}},

@@ -119,23 +119,12 @@ static const char *owner_of(const struct repository *repository, struct arena *a
     return arena_strndup(arena, repository->id, strcspn(repository->id, "/"));
 }
 
-/* Reports whether a repository is the first one of its owner on the page. */
-static bool is_first_of_owner(const struct repositories *repositories, size_t index)
-{
-    const char *id = repositories->items[index].id;
-    size_t length = strcspn(id, "/") + 1;
-    for (size_t i = 0; i < index; i++)
-        if (is_shown(&repositories->items[i]) && strncmp(repositories->items[i].id, id, length) == 0)
-            return false;
-    return true;
-}
-
 static void answer_all(const struct repositories *repositories, const char *origin, struct answer *answer)
 {
     struct buffer *out = begin_page(answer, "Models");
     buffer_append_text(out, "<p>Files are computed when they are read.</p>\n<table>\n");
     for (size_t i = 0; i < repositories->count; i++)
-        if (is_shown(&repositories->items[i]) && is_first_of_owner(repositories, i))
+        if (is_shown(&repositories->items[i]) && repository_is_first_of_owner(repositories, i, is_shown))
             put_row(out, owner_of(&repositories->items[i], answer->arena), "/");
     buffer_append_text(out, "</table>\n");
     for (size_t i = 0; i < repositories->count; i++) {

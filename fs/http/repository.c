@@ -7,6 +7,7 @@
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ struct told_notes {
 
 /* The names of a repository's files, found once. */
 struct repository_names {
-    struct once found; /* struct repository_files */
+    struct once *found; /* struct repository_files; NULL until they are asked for: most never are. Guarded by `lock` */
+    struct lock *lock;  /* of the source */
     struct tree *tree;
     const char *model;
     const char *directory; /* in the tree: "mlx/4bit" */
@@ -143,16 +145,35 @@ static const void *find_names(void *context, struct arena *arena, struct error *
 {
     struct collecting collecting = {.names = context, .arena = arena};
     collect(&collecting);
-    qsort(collecting.files, collecting.n_files, sizeof *collecting.files, by_name);
-    const struct repository_files files = {
-        arena_copy(arena, collecting.files, collecting.n_files * sizeof *collecting.files), collecting.n_files};
+    struct repository_files files = {NULL, collecting.n_files};
+    if (files.count != 0) {
+        qsort(collecting.files, files.count, sizeof *collecting.files, by_name);
+        files.items = arena_copy(arena, collecting.files, files.count * sizeof *collecting.files);
+    }
     free(collecting.files);
     return arena_copy(arena, &files, sizeof files);
 }
 
-static void release_names(void *names)
+static void release_names(void *context)
 {
-    once_destroy(&((struct repository_names *)names)->found);
+    struct repository_names *names = context;
+    if (names->found != NULL)
+        once_destroy(names->found);
+    free(names->found);
+}
+
+static struct once *once_of(struct repository_names *names)
+{
+    struct once *added = memory_alloc(sizeof *added);
+    lock_take(names->lock);
+    if (names->found == NULL) {
+        once_init(added);
+        names->found = added;
+        added = NULL;
+    }
+    lock_drop(names->lock);
+    free(added);
+    return names->found;
 }
 
 /* A source that cannot be reached leaves none, until it can. */
@@ -161,7 +182,7 @@ struct repository_files repository_files(const struct repository *repository)
     struct repository_names *names = repository->names;
     const void *found;
     struct error unsaid;
-    if (once_get(&names->found, find_names, names, &found, &unsaid) != OK)
+    if (once_get(once_of(names), find_names, names, &found, &unsaid) != OK)
         return (struct repository_files){NULL, 0};
     atomic_store(&names->are_known, true);
     return *(const struct repository_files *)found;
@@ -205,33 +226,38 @@ static struct repository make(const struct adding *adding, const char *directory
     memcpy(repository.commit, identity, COMMIT_DIGITS);
     repository.names = arena_alloc(arena, sizeof *repository.names);
     *repository.names = (struct repository_names){.tree = tree,
+                                                  .lock = &repository.told->lock,
                                                   .model = repository.model,
                                                   .directory = directory,
                                                   .shown = adding->shown,
                                                   .n_shown = adding->n_shown,
                                                   .gguf = repository.gguf};
-    once_init(&repository.names->found);
     arena_on_free(arena, release_names, repository.names);
     return repository;
 }
 
-static void append(struct repositories *repositories, struct repository repository)
+static const char *lower(const char *text, struct arena *arena)
 {
-    repositories->items = memory_resize(repositories->items, (repositories->count + 1) * sizeof *repositories->items);
-    repositories->items[repositories->count++] = repository;
+    char *copy = arena_strdup(arena, text);
+    for (char *c = copy; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return copy;
 }
 
-/* Removes a directory for an engine whose name a model has; returns false if another model has it. */
-static bool make_way(struct repositories *repositories, const char *id)
+/* Adds a repository, in place of a directory for an engine of the same name. */
+static void add(const struct adding *adding, const struct repository *repository)
 {
-    const struct repository *taken = repository_find(repositories, id);
-    if (taken == NULL || !taken->is_of_engine)
-        return taken == NULL;
-    size_t index = (size_t)(taken - repositories->items);
-    repositories->count--;
-    memmove(&repositories->items[index], &repositories->items[index + 1],
-            (repositories->count - index) * sizeof *repositories->items);
-    return true;
+    struct repositories *repositories = adding->repositories;
+    const char *id = repository->id, *lower_id = lower(id, adding->arena);
+    size_t place;
+    if (text_index_find(&repositories->by_id, id, strlen(id), &place)) {
+        repositories->items[place] = *repository;
+        return;
+    }
+    text_index_add(&repositories->by_id, id, strlen(id), repositories->count);
+    text_index_add(&repositories->by_lower_id, lower_id, strlen(lower_id), repositories->count);
+    repositories->items = memory_resize(repositories->items, (repositories->count + 1) * sizeof *repositories->items);
+    repositories->items[repositories->count++] = *repository;
 }
 
 static bool add_model(const struct adding *adding, const char *directory, const char *ending, struct error *error)
@@ -239,11 +265,12 @@ static bool add_model(const struct adding *adding, const char *directory, const 
     struct repository repository = make(adding, directory, ending);
     repository.tag = directory;
     repository.is_listed = true;
-    if (!make_way(adding->repositories, repository.id))
+    const struct repository *taken = repository_find(adding->repositories, repository.id);
+    if (taken != NULL && !taken->is_of_engine)
         return error_set(error, "%s: two sources have this name; give one another: ORG/NAME=SOURCE", repository.id);
-    const struct repository_files *files = once_value(&repository.names->found, find_names, repository.names);
+    const struct repository_files *files = once_value(once_of(repository.names), find_names, repository.names);
     if (files->count != 0)
-        append(adding->repositories, repository);
+        add(adding, &repository);
     return true;
 }
 
@@ -257,7 +284,7 @@ static void add_engine(void *context, const struct tree_engine *engine)
     repository.is_of_engine = true;
     repository.is_listed = engine->is_listed && adding->n_shown == 0;
     if (repository_find(adding->repositories, repository.id) == NULL)
-        append(adding->repositories, repository);
+        add(adding, &repository);
 }
 
 bool repositories_add(struct repositories *repositories, struct tree *tree, const char *id, const char *const *shown,
@@ -284,6 +311,8 @@ bool repositories_add(struct repositories *repositories, struct tree *tree, cons
 
 void repositories_free(struct repositories *repositories)
 {
+    text_index_free(&repositories->by_id);
+    text_index_free(&repositories->by_lower_id);
     free(repositories->items);
 }
 
@@ -304,19 +333,36 @@ void repository_report(const struct repository *repository)
 
 const struct repository *repository_find(const struct repositories *repositories, const char *id)
 {
-    for (size_t i = 0; i < repositories->count; i++)
-        if (strcmp(repositories->items[i].id, id) == 0)
-            return &repositories->items[i];
-    return NULL;
+    size_t place;
+    return text_index_find(&repositories->by_id, id, strlen(id), &place) ? &repositories->items[place] : NULL;
 }
 
 const struct repository *repository_find_any_case(const struct repositories *repositories, const char *id)
 {
     const struct repository *exact = repository_find(repositories, id);
-    for (size_t i = 0; i < repositories->count && exact == NULL; i++)
-        if (strcasecmp(repositories->items[i].id, id) == 0)
-            exact = &repositories->items[i];
-    return exact;
+    size_t place;
+    if (exact != NULL)
+        return exact;
+    struct arena *arena = arena_new();
+    const char *lower_id = lower(id, arena);
+    bool found = text_index_find(&repositories->by_lower_id, lower_id, strlen(lower_id), &place);
+    arena_free(arena);
+    return found ? &repositories->items[place] : NULL;
+}
+
+static bool have_one_owner(const struct repository *a, const struct repository *b)
+{
+    size_t length = strcspn(a->id, "/") + 1;
+    return strncmp(a->id, b->id, length) == 0;
+}
+
+bool repository_is_first_of_owner(const struct repositories *repositories, size_t index, repository_counts *counts)
+{
+    const struct repository *items = repositories->items;
+    for (size_t i = index; i > 0; i--) /* backwards: those of a source are side by side */
+        if (have_one_owner(&items[i - 1], &items[index]) && (counts == NULL || counts(&items[i - 1])))
+            return false;
+    return true;
 }
 
 const struct repository_file *repository_file(const struct repository *repository, const char *name)

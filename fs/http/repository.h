@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/sha256.h"
+#include "base/text_index.h"
 #include "fs/tree/tree.h"
 
 enum { COMMIT_DIGITS = 40 };
@@ -43,9 +44,11 @@ struct repository_files {
     size_t count;
 };
 
+/* Begins with zeros. Those of a source are one after the other. */
 struct repositories {
     struct repository *items;
     size_t count;
+    struct text_index by_id, by_lower_id; /* places in items */
 };
 
 /* Adds the repositories of a tree under `id`, "ORG/NAME", in `arena`. `shown` are patterns (glob(7)) of the file names
@@ -68,6 +71,10 @@ void repository_report(const struct repository *repository);
 const struct repository *repository_find(const struct repositories *repositories, const char *id);
 const struct repository *repository_find_any_case(const struct repositories *repositories, const char *id);
 const struct repository_file *repository_file(const struct repository *repository, const char *name);
+
+/* Reports whether a repository is the first one of its owner, as far as `counts` (NULL: all) reports of it. */
+typedef bool repository_counts(const struct repository *repository);
+bool repository_is_first_of_owner(const struct repositories *repositories, size_t index, repository_counts *counts);
 
 /* Reports whether a revision is the one that a repository has: its commit, "main" or "HEAD". */
 bool repository_has_revision(const struct repository *repository, const char *revision);

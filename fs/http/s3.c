@@ -120,11 +120,7 @@ static void answer_buckets(const struct repositories *repositories, struct answe
     buffer_append_text(out, "<Owner><ID>wfs</ID><DisplayName>wfs</DisplayName></Owner><Buckets>");
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
-        const char *owner = arena_strndup(answer->arena, repository->id, strcspn(repository->id, "/"));
-        size_t first = 0;
-        while (!is_of_owner(&repositories->items[first], owner))
-            first++;
-        if (first == i)
+        if (repository_is_first_of_owner(repositories, i, NULL))
             put_bucket(out, repository);
     }
     buffer_append_text(out, "</Buckets></ListAllMyBucketsResult>\n");

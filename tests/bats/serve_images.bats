@@ -67,6 +67,25 @@ END
     fails 1 "config.json.tar" "$WFS" cat "$MODEL" hf/config.json.tar
 }
 
+@test "an archive has files above 8 GiB" {
+    "$PYTHON" - "$OUT/big.safetensors" <<'END'
+import json, struct, sys
+header = json.dumps({"big": {"dtype": "U8", "shape": [9 << 30], "data_offsets": [0, 9 << 30]}}).encode()
+header += b" " * (-len(header) % 8)
+with open(sys.argv[1], "wb") as file:
+    file.write(struct.pack("<Q", len(header)) + header)
+    file.truncate(8 + len(header) + (9 << 30))
+END
+    "$WFS" cat --range 0:8192 "$OUT/big.safetensors" tensors/big.tar >"$OUT/beginning"
+    "$PYTHON" - "$OUT/beginning" <<'END'
+import sys, tarfile
+archive = tarfile.open(sys.argv[1])
+assert archive.next().name == "big"
+member = archive.next()
+assert (member.name, member.size) == ("big/bf16", 18 << 30), (member.name, member.size)
+END
+}
+
 @test "a tag is an image whose layers are the files of a directory below /models" {
     offer "acme/Tiny=$MODEL"
     for tag in hf=hf FP8_DYNAMIC=compressed-tensors/FP8_DYNAMIC mlx-8bit-g32=mlx/8bit-g32; do

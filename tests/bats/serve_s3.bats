@@ -71,12 +71,10 @@ values() { # ELEMENT: its values in an answer on standard input
         diff <(LC_ALL=C sort "$OUT/pages") <(sed 's/.*<IsTruncated>//' "$OUT/whole" | grep -oE '<(Key|CommonPrefixes><Prefix)>[^<]*' | sed 's/.*>//' | LC_ALL=C sort)
         [ -z "$(sort "$OUT/pages" | uniq -d)" ]
     done <<END
-80 list-type=2
-90
-20 list-type=2&delimiter=/
+120 list-type=2
 25 delimiter=/
 1 list-type=2&delimiter=i&prefix=Tiny/
-70 delimiter=GGUF/Tiny
+160 delimiter=GGUF/Tiny
 END
     ask "acme?list-type=2" | values Key >"$OUT/all"
     LC_ALL=C sort --check "$OUT/all"

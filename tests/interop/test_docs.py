@@ -28,7 +28,7 @@ import make  # noqa: E402
 
 # Programs that are stood in for, and the file that each leaves where it is told to.
 PROGRAMS = """llama-cli llama-server llama-imatrix llama-perplexity vllm mlx_lm.generate mlx_lm.server sd whisper-cli hf ollama skopeo
-              systemctl nginx cosign kubectl sbatch squeue ray pip parallel openssl""".split()
+              systemctl nginx cosign kubectl sbatch squeue ray pip parallel openssl rclone wget aws podman""".split()
 STAND_IN = """#!/bin/sh
 # Reads a byte of each file that is named, and leaves the one that -o names.
 [ "${0##*/}" != sbatch ] || echo 17

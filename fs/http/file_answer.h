@@ -4,6 +4,10 @@
 #include "fs/http/answer.h"
 #include "fs/http/repository.h"
 
+/* Ends the entity tags of /ORG/NAME/FILE, which clients of S3 may ask for without a sign that they are: they take all
+ * tags for an MD5 but those of objects that were uploaded in parts. */
+#define S3_TAG_ENDING "-1"
+
 /* Answers a request for a file of the repository's tree; HEAD requests plan the file and read nothing. `name` is for
  * messages and chooses the content type. The entity tag is the file's identity and `tag_ending`, "" if its form is of
  * no importance. Returns false, with no answer, if the file turns out to be absent. */

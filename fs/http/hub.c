@@ -283,9 +283,10 @@ void hub_answer_file(const struct repositories *repositories, const struct http_
     if (repository == NULL)
         return;
     const struct repository_file *file = repository_file(repository, route->path);
+    const char *tag_ending = route->kind == ROUTE_PATH ? S3_TAG_ENDING : "";
     if (file == NULL)
         answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s'", repository->id, route->path);
-    else if (!file_answer(repository, file->node, file->name, "", request, answer))
+    else if (!file_answer(repository, file->node, file->name, tag_ending, request, answer))
         answer_fail(answer, 404, "EntryNotFound", "%s has no file '%s': %s", repository->id, route->path,
                     repository_refusal_of(repository, file, answer->arena));
 }

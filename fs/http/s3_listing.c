@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/text.h"
+#include "fs/http/file_answer.h"
 #include "fs/http/s3_xml.h"
 #include "remote/uri.h"
 

@@ -3,9 +3,6 @@
 
 #include "fs/http/answer.h"
 
-/* Ends entity tags, as those of objects that were uploaded in parts: clients take all others for an MD5. */
-#define S3_TAG_ENDING "-1"
-
 /* Begins an answer with the start of its root element, which the caller ends. */
 struct buffer *s3_begin(struct answer *answer, const char *element);
 

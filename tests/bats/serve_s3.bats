@@ -44,6 +44,10 @@ values() { # ELEMENT: its values in an answer on standard input
     ask acme/Tiny-GGUF/Tiny-Q8_0.gguf --head >"$OUT/head"
     [ "$(header ETag)" = "$(values ETag <"$OUT/list" | sed 's/&#34;/"/g')" ]
     [[ $(header ETag) == *-1\" ]] # not taken for an MD5
+    etag=$(header ETag)
+    get --dump-header "$OUT/headers" --head "$URL/acme/Tiny-GGUF/Tiny-Q8_0.gguf" # as clients without a key ask
+    [ "$(header ETag)" = "$etag" ]
+    (unset "${!AWS_@}" && AWS_ENDPOINT_URL=$URL HOME=$OUT CACHE_DIRECTORY=$OUT "$WFS" cat s3://acme/Tiny model.safetensors) | cmp - <("$WFS" cat "$MODEL" model.safetensors)
     ask acme/Tiny-GGUF/Tiny-Q8_0.gguf --range 5-70000 --header "If-Match: $(header ETag)" | cmp - <(tail -c +6 "$OUT/file" | head -c 69996)
     ask acme/Tiny-MLX-4bit/config.json | cmp - <("$WFS" cat "$MODEL" mlx/4bit/config.json)
     [[ $(ask "acme?location") == *"<LocationConstraint "*"></LocationConstraint>"* ]]

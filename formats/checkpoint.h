@@ -54,6 +54,8 @@ enum base_role {
     BASE_ADAPTER, /* an adapter that is merged into the other one */
     BASE_NAMED,   /* the checkpoint under Hugging Face names, for adapters */
     BASE_FOLDER,  /* weights of the model in a folder of their own */
+    BASE_DENSE_2, /* a dense layer after an embedding model, in the folder 2_Dense */
+    BASE_DENSE_3, /* one in another folder */
     BASE_TARGET,  /* the model that an adapter or a draft model belongs to */
     BASE_MERGED,  /* a model that a recipe merges into the other one */
     BASE_MASK,    /* a row of a draft model, which replaces one of its target's embedding */

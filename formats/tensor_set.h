@@ -22,6 +22,7 @@ struct tensor {
     uint32_t name_length;
     uint8_t rank;
     bool is_no_number; /* a refused tensor of texts or objects, which are no weights: models are whole without it */
+    bool was_fp8;      /* in a GGUF's set: its last part is stored as FP8 with scales */
     const struct dtype *dtype;
     const uint64_t *shape;   /* elements */
     const uint64_t *strides; /* elements; NULL: row-major without gaps */

@@ -113,6 +113,10 @@ const struct target targets[] = {
     {"gguf/mmproj-F16.gguf", OF_PROJECTOR, convert, "f16"},
     {"gguf/mmproj-BF16.gguf", OF_PROJECTOR, convert, "bf16"},
     {"gguf/mmproj-Q8_0.gguf", OF_PROJECTOR, convert, "q8_0"},
+    {"mtp-model.gguf", OF_MTP, convert, "auto"},
+    {"gguf/mtp-model-F32.gguf", OF_MTP, convert, "f32"},
+    {"gguf/mtp-model-F16.gguf", OF_MTP, convert, "f16"},
+    {"gguf/mtp-model-BF16.gguf", OF_MTP, convert, "bf16"},
     {"adapter.gguf", OF_ADAPTER, convert, "f32"}, /* the default */
     {"gguf/adapter-F32.gguf", OF_ADAPTER, convert, "f32"},
     {"gguf/adapter-F16.gguf", OF_ADAPTER, convert, "f16"},

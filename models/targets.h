@@ -8,7 +8,15 @@
 
 #include "models/quantize/quantize.h"
 
-enum target_model { OF_CHECKPOINT, OF_PACKED_CHECKPOINT, OF_GGUF, OF_PROJECTOR, OF_ADAPTER, OF_DIFFUSION_MODEL };
+enum target_model {
+    OF_CHECKPOINT,
+    OF_PACKED_CHECKPOINT,
+    OF_GGUF,
+    OF_PROJECTOR,
+    OF_MTP,
+    OF_ADAPTER,
+    OF_DIFFUSION_MODEL
+};
 
 /* Makes the artifact of `type`, which is one of the maker's own; the caller frees it with artifact_free(). FAILED: the
  * error has the reason; REPORTED: a note of the checkpoint has it. */

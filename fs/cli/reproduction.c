@@ -21,8 +21,8 @@ enum {
 /* Finds all GGUFs that wfs makes from the source, without splits. */
 static void find_candidates(struct tree *tree, struct found_list *candidates)
 {
-    static const char *const patterns[] = {"model.gguf", "gguf/*.gguf", "gguf/converter/*.gguf", "mmproj.gguf",
-                                           "adapter.gguf"};
+    static const char *const patterns[] = {"model.gguf",  "gguf/*.gguf",    "gguf/converter/*.gguf",
+                                           "mmproj.gguf", "mtp-model.gguf", "adapter.gguf"};
     struct error unused;
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         paths_find(tree, patterns[i], candidates, &unused);

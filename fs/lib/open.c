@@ -20,6 +20,7 @@ const struct checkpoint *lib_open_checkpoint(const char *source, const struct op
                                           .recipe = options->recipe,
                                           .base = options->content.request.base,
                                           .architecture = options->architecture,
+                                          .dense_modules = options->content.request.references.converter.dense_modules,
                                           .whisper = options->whisper};
     return read != NULL ? derive(read, &wanted, error) : NULL;
 }

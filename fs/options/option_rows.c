@@ -280,6 +280,21 @@ static bool parse_tokenizer(void *field, const char *value, struct arena *arena,
            error_set(error, "'%s' is neither exact nor converter", value);
 }
 
+static bool parse_mtp(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    *(bool *)field = strcasecmp(value, "no") == 0;
+    return *(bool *)field || strcasecmp(value, "yes") == 0 || error_set(error, "'%s' is not yes or no", value);
+}
+
+static bool parse_fuse(void *field, const char *value, struct arena *arena, struct error *error)
+{
+    struct converter_options *converter = field;
+    bool is_qkv = strcmp(value, "qkv") == 0, is_gate_up = strcmp(value, "gate-up-exps") == 0;
+    converter->fuses_qkv |= is_qkv;
+    converter->fuses_gate_up |= is_gate_up;
+    return is_qkv || is_gate_up || error_set(error, "'%s' is neither qkv nor gate-up-exps", value);
+}
+
 static bool parse_seconds(void *field, const char *value, struct arena *arena, struct error *error)
 {
     enum { DAY = 24 * 60 * 60 };
@@ -419,6 +434,18 @@ const struct option_row option_rows[] = {
     {"tokenizer", "exact|converter",
      "GGUF files: 'exact' splits text as transformers does where the converter's own tokenizer does not", GGUF_OPTION,
      parse_tokenizer, FIELD(content.request.references.exact_tokenizer), .words = "exact converter"},
+    {"mtp", "yes|no",
+     "GGUF files: 'no' leaves out the layers of multi-token prediction, which mtp-model.gguf has; yes is the default",
+     GGUF_OPTION, parse_mtp, FIELD(content.request.references.converter.without_mtp), .words = "yes no"},
+    {"fuse", "qkv|gate-up-exps",
+     "GGUF files: join the matrices of queries, keys and values, or the gate and up matrices of experts; may be "
+     "repeated",
+     GGUF_OPTION, parse_fuse, FIELD(content.request.references.converter), .words = "qkv gate-up-exps"},
+    {"fp8-as-q8", NULL, "the converter's GGUF files: matrices that the source stores in FP8 become Q8_0", GGUF_OPTION,
+     parse_flag, FIELD(content.request.references.converter.fp8_as_q8)},
+    {"dense-modules", NULL,
+     "GGUF files: include the dense layers that sentence-transformers keeps in folders of EmbeddingGemma",
+     SOURCE_OPTION, parse_flag, FIELD(content.request.references.converter.dense_modules)},
     {"fold-scale", NULL, "LoRA adapters: adapter.gguf as strong in llama.cpp as in peft (rsLoRA, alpha_pattern)",
      GGUF_OPTION, parse_flag, FIELD(content.request.fold_scale)},
     {"partial", NULL, "make files of a checkpoint that is known to be incomplete, such as one shard", SOURCE_OPTION,

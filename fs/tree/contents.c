@@ -17,6 +17,7 @@ const struct content *const contents[] = {
     PRODUCT(diffusion_gguf_product),
     PRODUCT(adapter_product),
     PRODUCT(mmproj_product),
+    PRODUCT(mtp_product),
     PRODUCT(whisper_product),
     PRODUCT(sdcpp_product),
     PRODUCT(diffusers_product),

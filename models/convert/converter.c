@@ -101,7 +101,12 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
         text_ends_with(name, ".weight") || text_ends_with(name, ".lora_a") || text_ends_with(name, ".lora_b");
     if (stored != NULL)
         return stored;
-    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight") || stays_f32(model, tensor))
+    if (tensor->view->rank <= 1 || text_ends_with(name, "_norm.weight"))
+        return &f32_dtype;
+    if (model->references.converter.fp8_as_q8 && tensor->was_fp8)
+        return convert_possible(tensor->view, encoding_of(dtype_by_name("Q8_0")), &reason) ? dtype_by_name("Q8_0")
+                                                                                           : &f16_dtype;
+    if (stays_f32(model, tensor))
         return &f32_dtype;
     if (is_f16_or_f32(model->family, tensor))
         return strcmp(outtype->name, "f16") == 0 ? &f16_dtype : &f32_dtype;

@@ -11,6 +11,7 @@
 #include "models/convert/unknown_family.h"
 #include "models/facts.h"
 #include "models/family/nvfp4_activations.h"
+#include "models/family/part.h"
 #include "models/family/tensors.h"
 #include "models/packings/packings.h"
 #include "models/projectors/projector.h"
@@ -174,16 +175,41 @@ static bool add_vocab(struct model_builder *builder, struct error *error)
     return true;
 }
 
+/* Returns the builder of a model with that family and hyperparameters, before its dimensions are adjusted. */
+static struct model_builder begin(struct gguf_model *model, const struct family_name *hf)
+{
+    struct model_builder builder = {.model = model, .family = model->family, .hf = hf};
+    dimensions_read(&builder.dimensions, model->hparams);
+    if (model->part == PART_MTP)
+        dimensions_set(&builder.dimensions, "only_mtp", 1);
+    if (model->family->tower != NULL)
+        tower_count_layers(&builder.dimensions, model->hparams);
+    family_add_dimensions(model->family, &builder.dimensions, model->hparams);
+    return builder;
+}
+
+/* Leaves out the layers of multi-token prediction if the request asks for that, or notes that it cannot be done. */
+static void choose_part(struct gguf_model *model, const struct family_name *hf)
+{
+    const struct references *references = &model->references;
+    if (!references->converter.without_mtp || model->part != PART_WHOLE || model->family->tower != NULL)
+        return;
+    struct model_builder builder = begin(model, hf);
+    if (part_is_offered(model->family, hf, references))
+        model->part = PART_WITHOUT_MTP;
+    else if (dimensions_get(&builder.dimensions, "nextn") != 0)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "the converter of b%u has no --no-mtp for %s, so mtp=no has no effect",
+                        reference_build(references), hf->name);
+}
+
 static bool make_by_family(struct gguf_model *model, const struct family_name *hf, struct error *error)
 {
     const struct family *family = model->family;
-    struct model_builder builder = {.model = model, .family = family, .hf = hf};
     struct gguf_kvs *kvs = &model->kvs;
     model->stored_types = family->stored_types;
-    dimensions_read(&builder.dimensions, model->hparams);
-    if (family->tower != NULL)
-        tower_count_layers(&builder.dimensions, model->hparams);
-    family_add_dimensions(family, &builder.dimensions, model->hparams);
+    choose_part(model, hf);
+    struct model_builder builder = begin(model, hf);
     if (!check_quantization(model, error) || !builder_adjust(&builder, error))
         return false;
     gguf_set_text(kvs, "general.architecture", family_architecture(family));
@@ -274,6 +300,48 @@ static bool fill_in(struct gguf_model *model, struct error *error)
     return make_without_family(model, config != NULL ? config->class_name : NULL, error);
 }
 
+static bool fill_in_mtp(struct gguf_model *model, struct error *error)
+{
+    model->part = PART_MTP;
+    return fill_in(model, error) && (model->family != NULL || error_set(error, "no family is known for the model"));
+}
+
+static bool has_predicting_layer(const struct model_builder *builder)
+{
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    uint64_t first = builder->dimensions.n_layers - dimensions_get(&builder->dimensions, "nextn");
+    struct arena *scratch = arena_new();
+    bool found = false;
+    for (size_t i = 0; i < set->n_tensors && !found; i++) {
+        const char *name =
+            family_tensor_name(builder->family, builder->hf, &builder->dimensions, set->tensors[i].name, scratch);
+        uint64_t layer = name != NULL ? part_layer_of(name) : UINT64_MAX;
+        found = layer >= first && layer != UINT64_MAX;
+    }
+    arena_free(scratch);
+    return found;
+}
+
+bool gguf_has_mtp(const struct checkpoint *checkpoint, const struct references *references)
+{
+    struct error unused;
+    const struct config_facts *config = facts_of(checkpoint).keys == NULL ? config_facts_of(checkpoint, &unused) : NULL;
+    const struct family *family = config != NULL ? config_family(config, references) : NULL;
+    if (family == NULL || checkpoint->tensors == NULL || !part_is_offered(family, config->family_class, references))
+        return false;
+    struct gguf_model *model = gguf_model_empty(checkpoint, references);
+    model->part = PART_MTP;
+    model->family = family;
+    model->hparams = hparams_of(checkpoint, &unused);
+    bool found = false;
+    if (model->hparams != NULL) {
+        struct model_builder builder = begin(model, config->family_class);
+        found = has_predicting_layer(&builder);
+    }
+    gguf_model_free(model);
+    return found;
+}
+
 static bool has_tensors(const struct gguf_model *model, struct error *error)
 {
     const struct tensor_set *set = model->checkpoint->tensors;
@@ -343,6 +411,12 @@ struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, const str
                                   struct error *error)
 {
     return make(checkpoint, references, fill_in, error);
+}
+
+struct gguf_model *gguf_model_new_mtp(const struct checkpoint *checkpoint, const struct references *references,
+                                      struct error *error)
+{
+    return make(checkpoint, references, fill_in_mtp, error);
 }
 
 static bool fill_in_without_vocab(struct gguf_model *model, struct error *error)

@@ -22,6 +22,14 @@ struct gguf_model *gguf_model_new_without_vocab(const struct checkpoint *checkpo
 struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, const struct references *references,
                                            struct error *error);
 
+/* Like gguf_model_new(), for the layers of multi-token prediction alone, like the converter's --mtp. Also returns NULL
+ * without a family. */
+struct gguf_model *gguf_model_new_mtp(const struct checkpoint *checkpoint, const struct references *references,
+                                      struct error *error);
+
+/* Reports whether the model has such layers, and the converter of these builds writes them alone. */
+bool gguf_has_mtp(const struct checkpoint *checkpoint, const struct references *references);
+
 /* Like gguf_model_new(), for the vision and audio encoders of a multimodal model, like the converter's --mmproj. Also
  * returns NULL if the checkpoint has none of their tensors, or models/projectors/ has no projector for its class. */
 struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, const struct references *references,

@@ -432,7 +432,8 @@ struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const s
     if (adapter == NULL)
         return NULL;
     struct gguf_model *model = gguf_model_empty(checkpoint, references);
-    arena_on_free(model->arena, release_adapter, adapter); /* the model uses the adapter's views */
+    model->references.converter = (struct converter_options){0}; /* convert_lora_to_gguf.py has none of them */
+    arena_on_free(model->arena, release_adapter, adapter);       /* the model uses the adapter's views */
     if (fill_in(model, adapter, base, folds_scale, error))
         return model;
     gguf_model_free(model);

@@ -11,6 +11,7 @@ struct derive_options {
     struct recipe_options recipe;
     const char *base;         /* path of an adapter's base or a draft model's target (target.h); NULL: none */
     const char *architecture; /* the class to treat the checkpoint as (architecture.c); NULL: its own */
+    bool dense_modules;       /* open the folders of dense layers that modules.json names (folder.c) */
     const char *whisper;      /* path of the tokens of OpenAI's Whisper models (tokens.c); NULL: none */
 };
 

@@ -143,6 +143,7 @@ const struct family bailingmoe3_family = {
     .hf = FAMILY_NAMES({"BailingMoeV3ForCausalLM"}, {"BailingMoeV3VLForConditionalGeneration", .since = 11173}),
     .tensors = {tensors, kda_attention_tensors, nextn_tensors, expert_tensors, router_tensors, decoder_tensors},
     .keys = {base_keys, keys},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
     .dimensions = {mla_dimensions, DIMENSIONS({"layer_group", "layer_group_size"})},

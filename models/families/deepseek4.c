@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "models/families/drafts.h"
 #include "models/families/layers.h"
+#include "models/families/nextn.h"
 #include "quant/unpack.h"
 
 #include <inttypes.h>
@@ -13,6 +14,11 @@
 
 static const struct relation_row tensors[] = {
     {"mtp.*", NULL},
+    {"layers.{}.nextn.e_proj.weight, layers.{}.nextn.h_proj.weight", "blk.{}.nextn.eh_proj.weight",
+     "o a, o r -> o (a + r)"},
+    {"layers.{}.nextn.enorm", "blk.{}.nextn.enorm"},
+    {"layers.{}.nextn.hnorm", "blk.{}.nextn.hnorm"},
+    {"layers.{}.nextn.shared_head_norm", "blk.{}.nextn.shared_head_norm"},
     {"embed", "token_embd", .parallel = "row"},
     {"norm", "output_norm"},
     {"head", "output", .parallel = "row"},
@@ -79,6 +85,13 @@ static bool emit_ratios(struct model_builder *builder, struct error *error)
     return layers_new(builder, &layers, error) && layers_set_i32(builder, "attention.compress_ratios", &layers, error);
 }
 
+/* Counts the layers that predict only in a file of their own. */
+static void add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)
+{
+    if (dimensions_get(dimensions, "only_mtp") != 0)
+        nextn_add_dimensions(dimensions, hparams);
+}
+
 static const struct key_row keys[] = {
     {"rope.dimension_count", GGUF_U32, REQUIRED, "qk_rope_head_dim"},
     {"attention.q_lora_rank", GGUF_U32, REQUIRED, "q_lora_rank"},
@@ -102,6 +115,43 @@ static const struct key_row keys[] = {
     {0},
 };
 
+/* Returns the rest of a name after "mtp.N."; NULL: the name begins otherwise. */
+static const char *after_stage(const char *name, uint64_t *ret_stage)
+{
+    static const char mtp[] = "mtp.";
+    uint64_t numbers[PATTERN_NUMBERS];
+    if (!text_starts_with(name, mtp))
+        return NULL;
+    const char *number = name + strlen(mtp);
+    size_t digits = strspn(number, "0123456789");
+    if (number[digits] != '.' || !pattern_match("{}", number, digits, numbers))
+        return NULL;
+    *ret_stage = numbers[0];
+    return number + digits + 1;
+}
+
+/* Names the tensors of layers that predict, below "mtp.", as the layers after the others; the head of their
+ * hyper-connections takes the place of the model's. */
+static const char *rename_predicting(struct arena *arena, const struct dimensions *dimensions, const char *name)
+{
+    static const char *const of_nextn[][2] = {{"e_proj.", "nextn.e_proj."},
+                                              {"h_proj.", "nextn.h_proj."},
+                                              {"enorm.", "nextn.enorm."},
+                                              {"hnorm.", "nextn.hnorm."},
+                                              {"norm.", "nextn.shared_head_norm."}};
+    uint64_t stage, first = dimensions->n_layers - dimensions_get(dimensions, "nextn");
+    const char *rest = after_stage(name, &stage);
+    if (rest == NULL)
+        return text_starts_with(name, "hc_head_") ? NULL : name;
+    if (text_starts_with(rest, "hc_head_"))
+        return rest;
+    for (size_t i = 0; i < sizeof of_nextn / sizeof *of_nextn; i++)
+        if (text_starts_with(rest, of_nextn[i][0]))
+            return arena_printf(arena, "layers.%" PRIu64 ".%s%s", first + stage, of_nextn[i][1],
+                                rest + strlen(of_nextn[i][0]));
+    return arena_printf(arena, "layers.%" PRIu64 ".%s", first + stage, rest);
+}
+
 /* Leaves out image tensors, and the router's correction in layers that look experts up. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
@@ -110,6 +160,10 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     if (direction == BACKWARD)
         return name;
     if (text_starts_with(name, "aligner.") || text_starts_with(name, "image_"))
+        return NULL;
+    if (dimensions_get(dimensions, "only_mtp") != 0)
+        name = rename_predicting(arena, dimensions, name);
+    if (name == NULL)
         return NULL;
     bool is_bias = pattern_match("layers.{}.ffn.gate.bias", name, strlen(name), numbers);
     return is_bias && numbers[0] < dimensions_get(dimensions, "looked_up") ? NULL : name;
@@ -135,8 +189,10 @@ static void arrange(struct model_builder *builder)
     static const char *const experts[] = {"blk.{}.ffn_gate_exps.weight", "blk.{}.ffn_down_exps.weight",
                                           "blk.{}.ffn_up_exps.weight", NULL};
     static const char *const tables[] = {table, NULL};
+    static const char *const projections[] = {"blk.{}.nextn.eh_proj.weight", NULL};
     struct gguf_model *model = builder->model;
     uint64_t numbers[PATTERN_NUMBERS];
+    builder_put_first(builder, projections);
     builder_put_first(builder, experts);
     builder_put_first(builder, tables);
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
@@ -172,11 +228,15 @@ const struct family deepseek4_family = {
     .hf = FAMILY_NAMES({"DeepseekV4ForCausalLM"}),
     .tensors = {tensors},
     .forms = CONFIG_FORMS({"DeepseekV4ForCausalLM", "deepseek_v4", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
-    .keys = {base_keys, keys, KEYS({"embedding_length_out", GGUF_U32, REQUIRED, "hidden_size", .by = "hc_mult"})},
+    .keys = {base_keys, keys,
+             KEYS({"embedding_length_out", GGUF_U32, REQUIRED, "hidden_size", .by = "hc_mult"}, {.emit = nextn_emit})},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .keeps_mxfp4 = true,
     .stored_types = stored_types,
     .dimensions = {DIMENSIONS({"group", "o_groups", .kept = true}, {"looked_up", "num_hash_layers"})},
+    .add_dimensions = add_dimensions,
+    .adjust = nextn_count_blocks,
     .add_extras = hold_chat_template,
     .rename = rename_tensor,
     .arrange = arrange,
@@ -192,21 +252,6 @@ static const struct relation_row draft_tensors[] = {
     {"confidence_head.proj", "conf_proj"},
     {0},
 };
-
-/* Returns the rest of a name after "mtp.N."; NULL: the name begins otherwise. */
-static const char *after_stage(const char *name, uint64_t *ret_stage)
-{
-    static const char mtp[] = "mtp.";
-    uint64_t numbers[PATTERN_NUMBERS];
-    if (!text_starts_with(name, mtp))
-        return NULL;
-    const char *number = name + strlen(mtp);
-    size_t digits = strspn(number, "0123456789");
-    if (number[digits] != '.' || !pattern_match("{}", number, digits, numbers))
-        return NULL;
-    *ret_stage = numbers[0];
-    return number + digits + 1;
-}
 
 /* Names the parts that the draft has once without their stage, and the others as layers. */
 static const char *rename_draft(struct arena *arena, const struct dimensions *dimensions, enum direction direction,

@@ -250,6 +250,7 @@ const struct family dots3note_family = {
     .hf = FAMILY_NAMES({"Dots3NoteForCausalLM"}, {"Dots3NoteForConditionalGeneration"}, {"Dots3NoteTextForCausalLM"}),
     .tensors = {tensors, mla_tensors, nextn_tensors, router_tensors, expert_tensors, decoder_tensors},
     .keys = {base_keys, KEYS({.emit = emit_heads}), mla_keys, keys},
+    .exports_mtp = true,
     .vocabs = {&dots3_vocab},
     .dimensions = {mla_dimensions, sliding_dimensions},
     .defaults = MLA_DEFAULTS,

@@ -159,6 +159,7 @@ const struct family exaone4_family = {
     .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,
     .rename = rename_or_leave_out,
+    .renamed_late = "mtp.",
     .arrange = repeat_shared,
     .add_extras = add_freqs,
 };
@@ -183,6 +184,7 @@ const struct family exaone_moe_family = {
     .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,
     .rename = nextn_rename,
+    .renamed_late = "mtp.",
     .arrange = repeat_shared,
     .add_extras = add_freqs,
 };

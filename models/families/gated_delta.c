@@ -124,7 +124,7 @@ bool gated_delta_count_predicting(struct model_builder *builder, struct error *e
     uint64_t n;
     if (!hparams_count(model->hparams, "mtp_num_hidden_layers", 1, MOST, &n, &unused))
         n = dimensions_get(&builder->dimensions, "without_mtp") != 0 ? 0 : count_by_names(model->checkpoint->tensors);
-    if (n == 0)
+    if (n == 0 && model->part == PART_WHOLE)
         checkpoint_note(model->checkpoint, SUBJECT_GGUF,
                         "the converter fails without the tensors of multi-token prediction (mtp.); the file is as with "
                         "its option --no-mtp");

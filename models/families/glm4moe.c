@@ -17,7 +17,7 @@ static const struct key_row keys[] = {
     {"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, /* sigmoid */
     {"expert_weights_scale", GGUF_F32, IF_PRESENT, "routed_scaling_factor"},
     {"expert_weights_norm", GGUF_BOOL, IF_PRESENT, "norm_topk_prob"},
-    {"nextn_predict_layers", GGUF_U32, IF_PRESENT, "num_nextn_predict_layers"},
+    {.emit = nextn_emit_stated},
     {0},
 };
 
@@ -43,6 +43,8 @@ const struct family glm4moe_family = {
     .tensors = {tensors, qk_norm_tensors, router_tensors, expert_tensors, nextn_tensors, decoder_tensors},
     .forms = forms,
     .keys = {base_keys, keys},
+    .exports_mtp = true,
+    .mtp_since = MTP_OF_GLM45,
     .vocabs = {&glm_vocab},
     .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,

@@ -20,6 +20,7 @@ const struct family glm4moelite_family = {
         {"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows)}),
     .told_by = "key:nextn_predict_layers",
     .keys = {base_keys, mla_keys, KEYS({.emit = nextn_emit})},
+    .exports_mtp = true,
     .vocabs = {&glm_vocab},
     .dimensions = {mla_dimensions},
     .add_dimensions = nextn_add_dimensions,

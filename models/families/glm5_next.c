@@ -168,6 +168,7 @@ const struct family glm5_next_family = {
     .tensors = {tensors, kda_self_attention_tensors, mla_tensors, nextn_tensors, expert_tensors, router_tensors,
                 decoder_tensors},
     .keys = {base_keys, keys},
+    .exports_mtp = true,
     .vocabs = {&glm_vocab},
     .stored_types = stored_types,
     .dimensions = {mla_dimensions},

@@ -38,7 +38,7 @@ static bool emit_indexer_types(struct model_builder *builder, struct error *erro
 }
 
 static const struct key_row keys[] = {
-    {"nextn_predict_layers", GGUF_U32, IF_PRESENT, "num_nextn_predict_layers"},
+    {.emit = nextn_emit_stated},
     {"attention.indexer.head_count", GGUF_U32, REQUIRED, "index_n_heads"},
     {"attention.indexer.key_length", GGUF_U32, REQUIRED, "index_head_dim"},
     {"attention.indexer.top_k", GGUF_U32, REQUIRED, "index_topk"},
@@ -63,6 +63,7 @@ const struct family glm_dsa_family = {
                        CONFIG_ROWS({"indexer_types", FROM_LAYERS, "attention.indexer.types", "'full'|'shared'"}))}),
     .keys = {base_keys, mla_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_rotary}), keys,
              KEYS({.emit = emit_indexer_types})},
+    .exports_mtp = true,
     .vocabs = {&glm_vocab},
     .dimensions = {mla_dimensions},
     .add_dimensions = nextn_add_dimensions,
@@ -78,6 +79,7 @@ const struct family deepseek32_family = {
     .forms = CONFIG_FORMS(
         {"DeepseekV32ForCausalLM", "deepseek_v32", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, common_rows)}),
     .keys = {base_keys, mla_keys, keys},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .dimensions = {mla_dimensions},
     .add_dimensions = nextn_add_dimensions,

@@ -175,6 +175,7 @@ const struct family hy_v3_family = {
         CONFIG_FORMS({"HYV3ForCausalLM", "hy_v3", NULL,
                       CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows, num_experts_rows, config_hy3_rows)}),
     .keys = {base_keys, hy3_keys},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .add_dimensions = nextn_add_dimensions,
     .adjust = nextn_count_blocks,

@@ -227,6 +227,7 @@ const struct family lfm2_embed_family = {
     .vocabs = {&bpe_vocab},
     .told_by = "key:embedding_length_out|key:attention.causal|key:pooling_type",
     .dropped_prefixes = TEXTS("lfm2."),
+    .renamed_late = "lfm2.",
     .folder = dense_folder,
     .add_extras = add_dense,
     .rename = rename_tensor,

@@ -43,7 +43,7 @@ static bool mark_window(const struct model_builder *builder, struct layers *laye
     if (!json_is(pattern, JSON_ARRAY))
         return error_set(error, "config.json: hybrid_layer_pattern is missing, or not a list");
     layers_fill(layers, pattern);
-    for (uint64_t i = layers->n - N_PREDICTING; i < layers->n; i++)
+    for (uint64_t i = layers->n - dimensions_get(&builder->dimensions, "nextn"); i < layers->n; i++)
         layers->values[i] = 1;
     return true;
 }
@@ -197,9 +197,12 @@ const struct family mimo2_family = {
         {"MiMoV2FlashForCausalLM", "mimo_v2_flash", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows)}),
     .keys = {base_keys, KEYS({.emit = refuse_blocks, .until = MIMO_MXFP4}, {.emit = note_scales, .until = MIMO_SCALES}),
              keys},
+    .exports_mtp = true,
+    .mtp_since = MTP_OF_MIMO,
     .vocabs = {&bpe_vocab},
     .keeps_mxfp4 = true,
     .rename = rename_tensor,
+    .renamed_late = "model.mtp.",
     .add_dimensions = add_dimensions,
     .adjust = nextn_count_blocks,
     .arrange = arrange,

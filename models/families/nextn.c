@@ -1,6 +1,7 @@
 #include "models/families/nextn.h"
 
 #include "base/text.h"
+#include "models/family/part.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,17 +32,6 @@ void nextn_add_dimensions(struct dimensions *dimensions, const struct hparams *h
         nextn_set(dimensions, n);
 }
 
-/* Returns the number of the layer in a tensor's name, "model.layers.{i}.attn"; UINT64_MAX: none. */
-static uint64_t layer_of(const char *name)
-{
-    static const char layers[] = "layers.";
-    uint64_t numbers[PATTERN_NUMBERS];
-    const char *at = strstr(name, layers);
-    const char *number = at != NULL ? at + strlen(layers) : "";
-    size_t digits = strspn(number, "0123456789");
-    return number[digits] == '.' && pattern_match("{}", number, digits, numbers) ? numbers[0] : UINT64_MAX;
-}
-
 /* Returns how many of the layers that predict the checkpoint has: up to the last one with a tensor. */
 static uint64_t count_present(const struct model_builder *builder)
 {
@@ -52,7 +42,7 @@ static uint64_t count_present(const struct model_builder *builder)
     for (size_t i = 0; i < set->n_tensors; i++) {
         const char *name =
             family_tensor_name(builder->family, builder->hf, &builder->dimensions, set->tensors[i].name, scratch);
-        uint64_t layer = name != NULL ? layer_of(name) : UINT64_MAX;
+        uint64_t layer = name != NULL ? part_layer_of(name) : UINT64_MAX;
         if (layer >= end && layer < n_layers)
             end = layer + 1;
     }
@@ -64,6 +54,8 @@ bool nextn_keep_present(struct model_builder *builder, struct error *error)
 {
     const struct gguf_model *model = builder->model;
     uint64_t promised = dimensions_get(&builder->dimensions, "nextn");
+    if (model->part == PART_WITHOUT_MTP)
+        nextn_set(&builder->dimensions, promised = 0);
     if (promised == 0 || model->checkpoint->tensors == NULL || model->checkpoint->tensors->n_tensors == 0)
         return true;
     uint64_t present = count_present(builder);
@@ -92,6 +84,13 @@ bool nextn_emit(struct model_builder *builder, struct error *error)
     if (n != 0)
         gguf_set_u32(&builder->model->kvs, builder_key(builder, "nextn_predict_layers"), (uint32_t)n);
     return true;
+}
+
+bool nextn_emit_stated(struct model_builder *builder, struct error *error)
+{
+    static const struct key_row rows[] = {{"nextn_predict_layers", GGUF_U32, IF_PRESENT, "num_nextn_predict_layers"},
+                                          {0}};
+    return builder->model->part == PART_WITHOUT_MTP || builder_emit(builder, rows, error);
 }
 
 void nextn_repeat(struct model_builder *builder, bool all)

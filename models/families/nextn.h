@@ -26,6 +26,9 @@ bool nextn_count_blocks(struct model_builder *builder, struct error *error);
 /* Sets nextn_predict_layers if there are such layers. */
 bool nextn_emit(struct model_builder *builder, struct error *error);
 
+/* Sets nextn_predict_layers to config.json's number, also to 0. */
+bool nextn_emit_stated(struct model_builder *builder, struct error *error);
+
 /* For family.arrange: gives each further layer that predicts its own copies of the tensors shared with the first, after
  * the original: the tensors beside mtp.layers.{i}, or, with `all`, every tensor of the layer. */
 void nextn_repeat(struct model_builder *builder, bool all);

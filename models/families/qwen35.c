@@ -9,7 +9,7 @@
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     bool is_inner = strcmp(builder->hf->name, "Qwen3_5TextModel") == 0;
-    if (is_inner || strcmp(builder->hf->name, "MiniCPMV4_6ForConditionalGeneration") == 0)
+    if (builder->hf->without_mtp)
         dimensions_set(&builder->dimensions, "without_mtp", 1);
     if (!is_inner)
         return gated_delta_count_predicting(builder, error);
@@ -33,7 +33,8 @@ const struct family qwen35_family = {
     .name = "qwen35",
     .summary = "Qwen 3.5, 3.6 and 3.8, dense",
     .hf = FAMILY_NAMES({"Qwen3_5ForConditionalGeneration"}, {"Qwen3_5ForCausalLM"},
-                       {"Qwen3_5TextModel", .since = 11549}, {"MiniCPMV4_6ForConditionalGeneration"}),
+                       {"Qwen3_5TextModel", .since = 11549, .without_mtp = true},
+                       {"MiniCPMV4_6ForConditionalGeneration", .without_mtp = true}),
     .tensors = {TENSORS({"mtp*", NULL, .when = "without_mtp"}, {"model.merger.*", NULL}), gated_delta_grouped_tensors,
                 gated_delta_tensors, plus_one_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
     .forms =
@@ -41,6 +42,7 @@ const struct family qwen35_family = {
     .keys = {base_keys, moe_keys, gated_delta_keys,
              KEYS({.emit = gated_delta_emit_sections},
                   {.emit = emit_pooling_type, .since = POOLING_OF_EMBEDDING_CONFIG})},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,
     .adjust = adjust,
@@ -56,6 +58,7 @@ const struct family qwen35moe_family = {
     .forms = CONFIG_FORMS({"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", NULL,
                            CONFIG_TABLES(silu_rows, num_experts_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, moe_keys, gated_delta_keys, KEYS({.emit = gated_delta_emit_sections})},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,
     .adjust = gated_delta_count_predicting,

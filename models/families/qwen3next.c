@@ -27,6 +27,7 @@ const struct family qwen3next_family = {
     .tensors = {tensors, gated_delta_tensors, plus_one_tensors, nextn_tensors, qwen_moe_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Qwen3NextForCausalLM", "qwen3_next", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {base_keys, moe_keys, gated_delta_keys},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .add_dimensions = gated_delta_add_dimensions,
     .adjust = gated_delta_count_predicting,

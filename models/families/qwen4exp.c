@@ -158,7 +158,7 @@ static bool emit_ngrams(struct model_builder *builder, struct error *error)
     const struct tensor *shard = find_ending(builder->model->checkpoint->tensors, ".ngram_embedding.shard_0.weight");
     if (!json_is(ids, JSON_ARRAY))
         return error_set(error, "config.json: ple_layer_ids is missing, or not a list");
-    if (json_count(ids) == 0)
+    if (json_count(ids) == 0 || builder->model->part == PART_MTP)
         return true;
     if (!set_ngram_layers(builder, ids, error) || !builder_emit(builder, ngram_keys, error) ||
         !set_end(builder, error) || !builder_emit(builder, image_keys, error))
@@ -268,6 +268,7 @@ const struct family qwen4exp_family = {
     .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, plus_one_tensors, nextn_tensors,
                 qwen_moe_tensors, decoder_tensors},
     .keys = {base_keys, moe_keys, gated_delta_keys, keys},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .add_dimensions = add_dimensions,
     .adjust = adjust,

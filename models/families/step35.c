@@ -158,6 +158,7 @@ const struct family step35_family = {
     .hf = FAMILY_NAMES({"Step3p5ForCausalLM"}, {"Step3p7ForConditionalGeneration"}),
     .tensors = {tensors, plus_one_tensors, nextn_tensors, decoder_tensors},
     .keys = {base_keys, keys},
+    .exports_mtp = true,
     .vocabs = {&bpe_vocab},
     .rename = rename_tensor,
     .add_extras = add_freqs,

@@ -18,7 +18,8 @@ struct family_name {
     /* prefix for the names of its tensors, for models without their head: "model."; NULL: "model." if decoder_tensors
      * need it, before names that begin with embed_tokens, layers or norm */
     const char *prepended;
-    unsigned since; /* the first build of llama.cpp that knows the class, such as 11292; 0: all */
+    unsigned since;   /* the first build of llama.cpp that knows the class, such as 11292; 0: all */
+    bool without_mtp; /* the converter leaves out its layers of multi-token prediction */
 };
 
 struct config_form;
@@ -109,11 +110,14 @@ struct family {
         *defaults;    /* for hyperparameters that config.json and its class lack, as in hparams_default(); or NULL */
     const char *note; /* note for every model.gguf or mmproj.gguf of the family; NULL: none */
 
-    bool matrices_alike;       /* matrices that usually stay F32, such as routers, have the output's type, too */
-    const char *folder;        /* with weights that a GGUF includes: "1_Dense" (models/derive/folder.c); NULL: none */
-    bool drafts;               /* a draft model, which uses the tokenizer of its target (models/derive/target.h) */
-    bool keeps_mxfp4;          /* packed MXFP4 is copied; the converter reads it from no other families */
-    const struct tower *tower; /* NULL: a text model */
+    bool matrices_alike;      /* matrices that usually stay F32, such as routers, have the output's type, too */
+    const char *folder;       /* with weights that a GGUF includes: "1_Dense" (models/derive/folder.c); NULL: none */
+    bool drafts;              /* a draft model, which uses the tokenizer of its target (models/derive/target.h) */
+    bool keeps_mxfp4;         /* packed MXFP4 is copied; the converter reads it from no other families */
+    const char *renamed_late; /* tensors with this beginning, which the converter renames too late for fusion.h */
+    bool exports_mtp;         /* the converter writes the layers of multi-token prediction alone (part.h), */
+    enum upstream_change mtp_since;         /* with this rule */
+    const struct tower *tower;              /* NULL: a text model */
     const struct stored_type *stored_types; /* the first that fits a tensor counts; up to a NULL name; NULL: none */
 
     /* Hooks, in their order of calling; all may be NULL. */

@@ -13,6 +13,9 @@ struct gguf_edits; /* models/convert/edits.h */
 struct hparams;
 struct quantize_outline; /* quantize.h */
 
+/* What a file has of a model with layers of multi-token prediction (part.h). */
+enum gguf_part { PART_WHOLE, PART_WITHOUT_MTP, PART_MTP };
+
 struct gguf_model {
     struct arena *arena;
     const struct checkpoint *checkpoint;
@@ -42,6 +45,7 @@ struct gguf_model {
 
     size_t chat_template_place; /* key number of a chat template that only the converter has; 0: none */
 
+    enum gguf_part part;
     bool is_repacked;  /* packed weights become blocks wherever these decode to the same values */
     bool lacks_vocab;  /* made without the keys of the tokenizer */
     bool is_remade;    /* by make_again() */

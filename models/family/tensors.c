@@ -1,9 +1,11 @@
 #include "models/family/tensors.h"
 
 #include "base/text.h"
+#include "models/family/fusion.h"
 #include "models/family/nvfp4_activations.h"
 #include "models/family/nvfp4_order.h"
 #include "models/family/nvfp4_scales.h"
+#include "models/family/part.h"
 #include "models/packings/packings.h"
 #include "models/relation/pattern.h"
 #include "quant/convert.h"
@@ -13,9 +15,11 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* Returns the name of a tensor for the family's rows; NULL: the model's part leaves it out. */
 static const char *family_name(const struct model_builder *builder, const struct tensor *tensor, struct arena *arena)
 {
-    return family_tensor_name(builder->family, builder->hf, &builder->dimensions, tensor->name, arena);
+    const char *name = family_tensor_name(builder->family, builder->hf, &builder->dimensions, tensor->name, arena);
+    return name != NULL && part_has(builder, name) ? name : NULL;
 }
 
 /* Returns the converter's order, which sorts the tensors of each safetensors file by name, ignoring their order in the
@@ -106,16 +110,26 @@ static struct renamed rename_tensors(const struct model_builder *builder, const 
 
 struct relating {
     struct model_builder *builder;
+    const struct renamed *renamed;
     const struct nvfp4_scales *factors;
-    size_t n_first; /* tensors up to the last of NVFP4 */
+    size_t n_first;     /* tensors up to the last of NVFP4 */
+    bool is_fp8_newest; /* the tensor read last is stored as FP8 with scales */
 };
+
+static bool is_fp8(const struct unpacked *weight)
+{
+    return weight != NULL && weight->packing == &scaled_packing && weight->n_parts > 1 &&
+           (strcmp(weight->parts[0]->dtype->name, "F8_E4M3") == 0 ||
+            strcmp(weight->parts[0]->dtype->name, "F8_E5M2") == 0);
+}
 
 /* Returns the view of a tensor in a dtype that can be computed with, or a packing's blocks. */
 static const struct view *read_tensor(void *context, const struct tensor *tensor, const char *shown,
                                       struct error *error)
 {
-    const struct relating *relating = context;
+    struct relating *relating = context;
     struct arena *arena = relating->builder->model->arena;
+    relating->is_fp8_newest = is_fp8(relating->renamed->unpacked[tensor - relating->renamed->set->tensors]);
     if (tensor->refusal != NULL) {
         error_set(error, "tensor '%.200s': %s", shown, tensor->refusal);
         return NULL;
@@ -143,6 +157,7 @@ static void write_tensor(void *context, const char *name, const struct view *vie
     if (view->rank == 0 && relating->builder->family->tower != NULL)
         view = view_reshape(relating->builder->model->arena, view, 1, &one);
     tensor_set_add_view(set, name, view);
+    tensor_set_edit(set)[set->n_tensors - 1].was_fp8 = relating->is_fp8_newest;
     if (strcmp(view->dtype->name, "NVFP4") != 0)
         return;
     nvfp4_scales_beside(relating->factors, name, add_factor, set);
@@ -170,7 +185,7 @@ static bool relate(struct model_builder *builder, const struct renamed *renamed,
 {
     struct arena *arena = builder->model->arena;
     const struct family *family = builder->family;
-    struct relating relating = {.builder = builder};
+    struct relating relating = {.builder = builder, .renamed = renamed};
     size_t n_before = builder->model->tensors->n_tensors;
     const struct relation_job job = {
         .relation = relation_new(arena, family->name, family->prefix, family->tensors, error),
@@ -194,6 +209,10 @@ static bool relate(struct model_builder *builder, const struct renamed *renamed,
         put_first(tensor_set_edit(builder->model->tensors), n_before, relating.n_first);
     }
     nvfp4_scales_free(factors);
+    if (related) {
+        const struct fusible fusible = fusion_find(builder, &job);
+        related = fusion_apply(builder, &fusible, error);
+    }
     if (related && family->arrange != NULL)
         family->arrange(builder);
     return related;

@@ -62,6 +62,8 @@ const struct change_row change_rows[N_CHANGES] = {
                        "DFlash: rope.dimension_count, attention.value_scale, and the embedding's scale of a Gemma"},
     [MASK_EMBEDDING] = {"mask-embedding", 11292, 11349,
                         "DFlash: mask_embedding.pt replaces a row of the target's embedding"},
+    [MTP_OF_GLM45] = {"mtp-of-glm-4.5", 10593, 10603, "GLM-4.5: the converter's --mtp and --no-mtp"},
+    [MTP_OF_MIMO] = {"mtp-of-mimo", 11173, 11181, "MiMo V2: the converter's --mtp and --no-mtp"},
     [CLASSES_10531] = {"classes-10531", 10472, 10531, "classes and pre-tokenizers that b10472 does not know"},
     [CLASSES_10593] = {"classes-10593", 10531, 10593, "classes and pre-tokenizers that b10531 does not know"},
     [CLASSES_10662] = {"classes-10662", 10644, 10662, "classes and pre-tokenizers that b10644 does not know"},
@@ -79,7 +81,7 @@ const struct change_row change_rows[N_CHANGES] = {
 };
 
 const struct reference_tool reference_tools[] = {
-    {"llama.cpp", "b11549", "GGUF files", "model.gguf gguf/ mmproj.gguf adapter.gguf"},
+    {"llama.cpp", "b11549", "GGUF files", "model.gguf mtp-model.gguf gguf/ mmproj.gguf adapter.gguf"},
     {"transformers", "4.57.6", "hf/, the defaults of config.json", "hf/"},
     {"llmcompressor", "0.14.0.1", "compressed-tensors/", "compressed-tensors/"},
     {"mlx-lm", "0.32.2", "mlx/", "mlx/"},

@@ -43,6 +43,8 @@ enum upstream_change {
     DFLASH_ALL_WINDOWS,
     DFLASH_ROTARY,
     MASK_EMBEDDING,
+    MTP_OF_GLM45,
+    MTP_OF_MIMO,
     /* the classes and pre-tokenizers that appeared by a build: family.since, pre_hash.since */
     CLASSES_10531,
     CLASSES_10593,
@@ -61,12 +63,22 @@ enum upstream_change {
     N_CHANGES
 };
 
-/* The builds of a request, and where it asks for better than what these write; zeroed, or as a NULL pointer: the newest
- * of each tool, to the byte. */
+/* The options of a request for llama.cpp's converter; zeroed: none. */
+struct converter_options {
+    bool without_mtp;   /* --no-mtp, for classes that have it */
+    bool fuses_qkv;     /* --fuse-qkv */
+    bool fuses_gate_up; /* --fuse-gate-up-exps */
+    bool fp8_as_q8;     /* --fp8-as-q8 */
+    bool dense_modules; /* --sentence-transformers-dense-modules */
+};
+
+/* The builds of a request, and where it asks for something else than what these write by default; zeroed, or as a NULL
+ * pointer: the newest of each tool, to the byte. */
 struct references {
     unsigned llama_cpp; /* 10470: b10470 */
     /* a tokenizer that splits text as transformers does, where the converter writes one that does not */
     bool exact_tokenizer;
+    struct converter_options converter;
 };
 
 struct change_row {

@@ -104,3 +104,36 @@ EOF
     [ "$status" -eq 1 ]
     [[ "$output" == *"option base: $BATS_TEST_TMPDIR/absent: No such file or directory" ]]
 }
+
+# Writes the checkpoint that a golden file describes.
+golden_checkpoint()
+{
+    "$PYTHON" -c 'import sys, pathlib; sys.path.insert(0, sys.argv[1]); import golden
+golden.make(golden.load(sys.argv[2]), pathlib.Path(sys.argv[3]))' "$BATS_TEST_DIRNAME/../golden" "$1" "$BATS_TEST_TMPDIR/$1"
+}
+
+@test "layers of multi-token prediction are files of their own, also quantized" {
+    golden_checkpoint hy3
+    local model=$BATS_TEST_TMPDIR/hy3
+    "$WFS" ls "$model" | grep -Fx mtp-model.gguf
+    "$WFS" ls "$model" gguf | grep -Fx mtp-model-Q8_0.gguf
+    "$WFS" cat "$model" gguf/mtp-model-Q8_0.gguf >"$BATS_TEST_TMPDIR/mtp.gguf"
+    "$WFS" ls "$BATS_TEST_TMPDIR/mtp.gguf" tensors | grep -F blk.2.attn_q.weight
+    run "$WFS" ls "$BATS_TEST_TMPDIR/mtp.gguf" tensors
+    [[ $output != *blk.1.* ]]
+    run --separate-stderr "$WFS" cat -o fuse=gate-up-exps "$model" model.gguf
+    ((status == 1))
+    [[ $stderr == *"--fuse-gate-up-exps fails for the architecture hy_v3"* ]]
+    run "$WFS" cat -o fuse=kv "$model" model.gguf
+    ((status == 2))
+    [[ $output == *"'kv' is neither qkv nor gate-up-exps"* ]]
+}
+
+@test "a model without such layers has no such file, and mtp=no changes nothing" {
+    golden_checkpoint qwen3-fp8
+    local model=$BATS_TEST_TMPDIR/qwen3-fp8
+    run "$WFS" cat "$model" mtp-model.gguf
+    ((status == 1))
+    [[ $output == *"no layers of multi-token prediction"* ]]
+    cmp <("$WFS" cat "$model" model.gguf) <("$WFS" cat -o mtp=no "$model" model.gguf)
+}

@@ -8,13 +8,13 @@ import tempfile
 
 import golden
 
-PATHS = {"auto": "model.gguf", "f32": "gguf/model-F32.gguf"}
 
-
-def compare(number, name, build, outtype, expected, folder):
-    made = subprocess.run([os.environ["WFS"], "cat", "-o", f"llama.cpp={build}", folder, PATHS[outtype]], capture_output=True, check=False)
+def compare(number, name, build, variant, expected, folder):
+    _, path, options = golden.VARIANTS[variant]
+    words = [word for option in [f"llama.cpp={build}", *options] for word in ("-o", option)]
+    made = subprocess.run([os.environ["WFS"], "cat", *words, folder, path], capture_output=True, check=False)
     lines = [made.stderr.decode()] if made.returncode != 0 else golden.differences(expected, golden.record(made.stdout))
-    print(f"{'not ' if lines else ''}ok {number} - {name} {outtype} {build}")
+    print(f"{'not ' if lines else ''}ok {number} - {name} {variant} {build}")
     for line in lines:
         print(f"# {line}")
     return not lines
@@ -27,9 +27,9 @@ def main():
             description = golden.load(name)
             folder = golden.make(description, pathlib.Path(scratch, name))
             for build, files in description["files"].items():
-                for outtype, expected in files.items():
+                for variant, expected in files.items():
                     number += 1
-                    good &= compare(number, name, build, outtype, expected, folder)
+                    good &= compare(number, name, build, variant, expected, folder)
     print(f"1..{number}")
     sys.exit(not good)
 

@@ -1,8 +1,9 @@
 """Golden files: what llama.cpp's converter makes of small checkpoints, which NAME.json describes and records.
 
 A description has "config" (config.json), "tensors" ({name: "BF16 320x64"}, with [0-3] for a number in a name), "tokenizer" (llama: that of
-llama-tiny; bytes: a tokenizer of bytes without merges) and "documents" ({name: other small files}). Values of tensors follow from their names.
-`scripts/golden NAME` fills in "files": by build and output type the SHA-256 of the file, its keys and tensors. Only Python's own modules are used.
+llama-tiny; bytes: a tokenizer of bytes without merges) and "documents" ({name: other small files}), and may have "variants" of the converter's options (auto if
+not) and "folders" ({name: {"documents", "tensors"}}). Values of tensors follow from their names.
+`scripts/golden NAME` fills in "files": by build and variant the SHA-256 of the file, its keys and tensors. Only Python's own modules are used.
 """
 import hashlib
 import json
@@ -13,7 +14,18 @@ import struct
 
 HERE = pathlib.Path(__file__).resolve().parent
 TINY = HERE.parent / "data/gguf/models/llama-tiny"
-SIZES = {"F32": 4, "F16": 2, "BF16": 2, "I64": 8, "U8": 1}
+SIZES = {"F32": 4, "F16": 2, "BF16": 2, "I64": 8, "U8": 1, "F8_E4M3": 1}
+# By variant: the converter's options, the file in wfs's tree, and wfs's options.
+VARIANTS = {
+    "auto": ([], "model.gguf", []),
+    "f32": (["--outtype", "f32"], "gguf/model-F32.gguf", []),
+    "mtp": (["--mtp"], "mtp-model.gguf", []),
+    "no-mtp": (["--no-mtp"], "model.gguf", ["mtp=no"]),
+    "fuse-qkv": (["--fuse-qkv"], "model.gguf", ["fuse=qkv"]),
+    "fuse-gate-up-exps": (["--fuse-gate-up-exps"], "model.gguf", ["fuse=gate-up-exps"]),
+    "fp8-as-q8": (["--fp8-as-q8"], "model.gguf", ["fp8-as-q8"]),
+    "dense": (["--sentence-transformers-dense-modules"], "model.gguf", ["dense-modules"]),
+}
 
 
 def load(name):
@@ -47,6 +59,8 @@ def values(name, dtype, count):
         return struct.pack(f"<{count}I", *floats) if dtype == "F32" else struct.pack(f"<{count}H", *(word >> 16 for word in floats))
     if dtype == "F16":
         return struct.pack(f"<{count}H", *((word >> 16 & 0x8000) | (7 + (word >> 24 & 7)) << 10 | (word & 0x3FF) for word in words))
+    if dtype == "F8_E4M3":
+        return struct.pack(f"<{count}B", *((word & 0x80) | 0x20 + (word & 0x1F) for word in words))
     return struct.pack(f"<{count}q" if dtype == "I64" else f"<{count}B", *(word & 0xFF for word in words))
 
 
@@ -88,6 +102,11 @@ def make(description, folder):
     for name, document in documents.items():
         (folder / name).write_text(document if isinstance(document, str) else json.dumps(document))
     write_tensors(folder / "model.safetensors", description["tensors"])
+    for name, inside in description.get("folders", {}).items():
+        (folder / name).mkdir()
+        for document, content in inside["documents"].items():
+            (folder / name / document).write_text(json.dumps(content))
+        write_tensors(folder / name / "model.safetensors", inside["tensors"])
     return folder
 
 

@@ -20,6 +20,15 @@ CONVERTER = {
 }
 # llama-quantize's F16 and BF16, whose names in gguf/ are the converter's.
 NOT_OFFERED = {"F16", "BF16"}
+# Variants that the converter wrote with an option: wfs's options, and what its file's name begins with.
+OPTIONS = {
+    "no-mtp-": (["-o", "mtp=no"], ""),
+    "mtp-": ([], "mtp-"),
+    "fuse-qkv-": (["-o", "fuse=qkv"], ""),
+    "fuse-gate-up-exps-": (["-o", "fuse=gate-up-exps"], ""),
+    "fp8-as-q8-": (["-o", "fp8-as-q8"], ""),
+    "dense-": (["-o", "dense-modules"], ""),
+}
 OLDEST = "b10470"  # the build of the sets' own files; those of the newest are in expected-b11549
 OF_OLDEST = ("auto", "mmproj-f16", "lora-f16")
 
@@ -40,6 +49,10 @@ def virtual_file(variant, folder):
         return f"gguf/adapter-{name[5:].upper()}.gguf", [*words, *(["-o", f"base={folder.parent / base}"] if base else [])]
     if name.startswith("mmproj-"):
         return f"gguf/mmproj-{name[7:].upper()}.gguf", words
+    for prefix, (options, before) in OPTIONS.items():
+        if name.startswith(prefix):
+            path, _ = virtual_file(name[len(prefix) :], folder)
+            return path.replace("model", f"{before}model", 1), [*words, *options]
     return CONVERTER.get(name, f"gguf/model-{name}.gguf"), words
 
 
@@ -79,8 +92,7 @@ def compare_all(kind, scratch):
     return families
 
 
-# The third set is of the newest build only. Not offered: the converter's options --mtp, --no-mtp and --sentence-transformers-dense-modules.
-NO_OPTION = ("mtp-", "no-mtp-", "dense-")
+# The third set is of the newest build only.
 # Classes that docs/references.md says why wfs lacks.
 NOT_MADE = {"Qwen3-TTS-12Hz-0.6B-Base", "pocket-tts"}
 # DeepSeek V4's template is the converter's own text.
@@ -102,8 +114,18 @@ def compare_newest(scratch):
         beside = MODELS[name].get("target") or MODELS[name].get("base")
         options = ["-o", f"base={checkpoints[name].parent / beside}"] if beside else []
         for variant in json.loads((expected_folder / f"{name}.json").read_text()):
-            if not variant.startswith(NO_OPTION):
-                compare_one(compare, expected_folder, checkpoints[name], variant, options, scratch)
+            compare_one(compare, expected_folder, checkpoints[name], variant, options, scratch)
+
+
+def compare_options(kind, scratch):
+    """Compares the files of the converter's options for the checkpoints of one set."""
+    checkpoints, compare = golden_checkpoints(kind)
+    if compare is None:
+        return
+    expected_folder = pathlib.Path(compare).parent / "expected-options"
+    for expected in sorted(expected_folder.glob("*.json")):
+        for variant in json.loads(expected.read_text()) if expected.stem in checkpoints else ():
+            compare_one(compare, expected_folder, checkpoints[expected.stem], variant, [], scratch)
 
 
 def marked_families():
@@ -119,6 +141,8 @@ def main():
     scratch = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / f"wfs-golden-{os.getpid()}.gguf"
     families = compare_all("", scratch) | compare_all("families2", scratch)
     compare_newest(scratch)
+    compare_options("", scratch)
+    compare_options("families2", scratch)
     scratch.unlink(missing_ok=True)
     check(families == marked_families(), f"marked, or compared, but not both: {families ^ marked_families()}")
     done()

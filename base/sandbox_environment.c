@@ -19,6 +19,7 @@ static bool is_kept(const char *variable, const char *const *names)
                                        "WFS_",
                                        "HF_HOME=",
                                        "HF_HUB_CACHE=",
+                                       "OLLAMA_MODELS=",
                                        "HUGGINGFACE_HUB_CACHE=",
                                        NULL};
     for (const char *const *start = kept; *start != NULL; start++)

@@ -112,6 +112,25 @@ static bool has_suffix(const char *name, const char *suffix)
     return length > suffix_length && strcasecmp(name + length - suffix_length, suffix) == 0;
 }
 
+bool format_is_companion(const char *name)
+{
+    static const char *const beginnings[] = {"adapter", "draft", "mtp-", "dflash-", "dspark-", "eagle3-"};
+    if (!has_suffix(name, ".gguf"))
+        return false;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return strstr(name, "mmproj") != NULL;
+}
+
+/* Reports whether a file is a companion of the checkpoint's GGUF, rather than the GGUF itself. */
+static bool is_companion(const struct checkpoint *checkpoint, const char *name)
+{
+    return format_is_companion(name) && checkpoint->n_sources > 0 &&
+           has_suffix(source_name(checkpoint->sources[0]), ".gguf") &&
+           !format_is_companion(source_name(checkpoint->sources[0]));
+}
+
 /* Ignores the case of the extension: MODEL.SAFETENSORS. */
 static bool is_weights(const struct format *const *formats, const char *name)
 {
@@ -198,7 +217,8 @@ static void add_entry(struct walk *walk, const struct location_entry *entry, con
         return;
     if (!folders && components_hold(walk->input->components, path) && reason_as_weights(formats, name) != NULL)
         return;
-    const char *reason = reason_to_hide(formats, name, kind, depth);
+    bool is_shown = depth == 0 && !folders && kind != LOCATION_OTHER && is_companion(walk->checkpoint, name);
+    const char *reason = is_shown ? NULL : reason_to_hide(formats, name, kind, depth);
     if (walk->n_files++ >= MAX_FILES)
         checkpoint_note(walk->checkpoint, SUBJECT_SOURCE,
                         "more than %d files beside the weights: the rest are not shown", MAX_FILES);

@@ -77,6 +77,10 @@ const struct format *format_of_file(const struct format *const *formats, struct 
 bool format_read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                       const struct open_options *options, struct error *error);
 
+/* Reports whether a GGUF belongs to another one in its directory, by its name: a projector, an adapter or a draft. It
+ * is a side file there, unless the directory has no other GGUF. */
+bool format_is_companion(const char *name);
+
 /* Adds the files of the directory that are not weights as side files, sub-directories included (collect_side_files.c
  * states the rules), and lists the others as hidden. Files that cannot be shown become notes, never errors. */
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static const struct location_scheme *const schemes[] = {&hub_scheme, &s3_scheme, &https_scheme, &http_scheme,
-                                                        &local_scheme};
+static const struct location_scheme *const schemes[] = {&hub_scheme,  &s3_scheme,     &https_scheme,
+                                                        &http_scheme, &ollama_scheme, &local_scheme};
 
 static const struct location_scheme *scheme_of(const char *text)
 {

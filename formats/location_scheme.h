@@ -37,4 +37,4 @@ struct location_scheme {
     bool (*names_all_ports)(void);
 };
 
-extern const struct location_scheme local_scheme, https_scheme, http_scheme, hub_scheme, s3_scheme;
+extern const struct location_scheme local_scheme, https_scheme, http_scheme, hub_scheme, ollama_scheme, s3_scheme;

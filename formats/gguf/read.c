@@ -353,14 +353,15 @@ enum { LISTED_MODELS = 8 };
 
 /* Returns how many models a directory has, and the names of the first LISTED_MODELS. A set of splits has the name of
  * its first split, even if that is missing. */
-static size_t find_models(struct arena *arena, const struct input *input, const char *ret_names[LISTED_MODELS])
+static size_t find_some(struct arena *arena, const struct input *input, bool companions,
+                        const char *ret_names[LISTED_MODELS])
 {
     struct shard_name shard;
     size_t n_models = 0;
     const char *last = "";
     for (size_t i = 0; i < input->list.count; i++) {
         const char *name = input->list.entries[i].name;
-        if (*name == '.' || !text_ends_with(name, suffix))
+        if (*name == '.' || !text_ends_with(name, suffix) || format_is_companion(name) != companions)
             continue;
         if (is_shard(name, &shard))
             name = arena_printf(arena, "%.*s-%05u-of-%05u.gguf", (int)shard.stem_length, name, 1, shard.count);
@@ -369,6 +370,13 @@ static size_t find_models(struct arena *arena, const struct input *input, const 
         last = name;
     }
     return n_models;
+}
+
+/* Like find_some(): models, or their companions if those are alone. */
+static size_t find_models(struct arena *arena, const struct input *input, const char *ret_names[LISTED_MODELS])
+{
+    size_t n_models = find_some(arena, input, false, ret_names);
+    return n_models != 0 ? n_models : find_some(arena, input, true, ret_names);
 }
 
 static enum probe gguf_probe(const struct input *input)

@@ -122,7 +122,7 @@ static const char *stem(struct arena *arena, const char *name)
 
 /* Directories. */
 
-enum folder { FOLDER_OF_MODELS, FOLDER_MODEL, FOLDER_PIPELINE, FOLDER_REPOSITORY };
+enum folder { FOLDER_OF_MODELS, FOLDER_MODEL, FOLDER_PIPELINE, FOLDER_REPOSITORY, FOLDER_OLLAMA };
 
 /* Counts the weights files of a folder that are GGUFs, and the others. */
 static void count_weights(const struct location_list *list, size_t *ret_ggufs, size_t *ret_others)
@@ -160,6 +160,8 @@ static enum folder kind_of(const struct location_list *list, const char *name)
 {
     if (text_starts_with(name, "models--") && location_list_has(list, "snapshots"))
         return FOLDER_REPOSITORY;
+    if (location_list_has(list, "manifests") && location_list_has(list, "blobs"))
+        return FOLDER_OLLAMA;
     if (location_list_has(list, pipeline_list))
         return FOLDER_PIPELINE;
     return is_model(list) ? FOLDER_MODEL : FOLDER_OF_MODELS;
@@ -206,6 +208,31 @@ static void add_components(struct search *search, const struct place *place, con
     }
 }
 
+/* Adds the models of a store of Ollama, whose manifests are HOST/NAMESPACE/NAME/TAG below `folder`. `names` are those
+ * of the folders down to here. Recurses up to the tags. */
+static void add_manifests(struct search *search, const char *folder, const char *names[4], unsigned n_names)
+{
+    struct arena *arena = search->arena;
+    struct location_list list;
+    struct error unused;
+    if (!list_folder(search, folder, &list, &unused))
+        return;
+    for (size_t i = 0; i < list.count; i++) {
+        const char *name = names[n_names] = list.entries[i].name;
+        const char *below = arena_printf(arena, "%s/%s", folder, name);
+        if (*name == '.')
+            continue;
+        if (n_names < 3)
+            add_manifests(search, below, names, n_names + 1);
+        else if (strcmp(name, "latest") == 0)
+            add_model(search, arena_printf(arena, "%s/%s", names[1], names[2]),
+                      arena_printf(arena, "ollama://%s", below));
+        else
+            add_model(search, arena_printf(arena, "%s/%s-%s", names[1], names[2], name),
+                      arena_printf(arena, "ollama://%s", below));
+    }
+}
+
 static void add_entry(struct search *search, const struct place *place, const char *publisher,
                       const struct location_entry *entry);
 
@@ -224,6 +251,9 @@ static void add_folder(struct search *search, const struct place *place, const s
         if (snapshot != NULL && strcmp(snapshot, place->path) != 0 && list_folder(search, snapshot, &inside, &error))
             add_folder(search, &(struct place){snapshot, id != NULL ? id : place->id, place->deepest, place->deepest},
                        &inside);
+    } else if (kind == FOLDER_OLLAMA) {
+        const char *names[4];
+        add_manifests(search, arena_printf(arena, "%s/manifests", place->path), names, 0);
     } else if (kind == FOLDER_PIPELINE) {
         add_components(search, place, list);
     } else if (kind == FOLDER_MODEL) {

@@ -4,6 +4,7 @@
 #include "formats/archive/location.h"
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
+#include "formats/location_ollama.h"
 #include "fs/cli/library.h"
 #include "fs/cli/path_list.h"
 #include "models/layouts/find.h"
@@ -64,10 +65,15 @@ static void add_repository(struct path_list *roots, const char *name)
 static void add_text(struct path_list *roots, const char *text)
 {
     size_t archive = archive_prefix(text);
-    if (archive > 0)
+    const char *store = ollama_store_of(text, roots->arena);
+    if (archive > 0) {
         add_path(roots, arena_strndup(roots->arena, text, archive));
-    else if (strstr(text, "://") == NULL && !add_path(roots, text))
+    } else if (store != NULL) {
+        add_path(roots, store);
+        add_links(roots, arena_printf(roots->arena, "%s/blobs", store), 0);
+    } else if (strstr(text, "://") == NULL && !add_path(roots, text)) {
         add_repository(roots, text);
+    }
 }
 
 /* Adds the values of a layout's parameters, "NAME=VALUE,...", to a list of texts. */
@@ -166,7 +172,7 @@ const int *source_descriptors(const char *const *sources, size_t n, struct arena
 
 static bool names_server(const char *text, bool follows_links)
 {
-    return strstr(text, "://") != NULL ||
+    return (strstr(text, "://") != NULL && !text_starts_with(text, "ollama://")) ||
            (follows_links && (text_ends_with(text, ".yaml") || text_ends_with(text, ".yml")));
 }
 

@@ -10,6 +10,9 @@
  *     mxfp8   like mxfp4, with E4M3
  *     nvfp4   B.scales U8, E4M3 for 16 columns: E2M1 * scale
  *
+ * Ollama's stores have the parts B.weight.scale, B.weight.bias and B.weight.global_scale, F32, which multiplies the
+ * values of nvfp4. Integers of 4 and 8 bits have groups of 64; the ratio of words to groups tells the kinds apart.
+ *
  * Weights that mx.quantize() would not make are refused: another mode, a size of groups other than the mode's, and bits
  * that do not fit the shapes. */
 #include "models/packings/repack.h"
@@ -24,6 +27,7 @@ enum { DEFAULT_GROUP_SIZE = 64, MAX_GROUP_SIZE = 1 << 20 };
 struct parts {
     struct arena *arena;
     const struct view *words, *scales, *biases; /* matrices; floats have no biases */
+    const struct view *factor;                  /* a number that multiplies all values; NULL: 1 */
     struct sharing sharing;
     unsigned bits;
     struct unpacked_forms *forms;
@@ -85,7 +89,22 @@ struct way {
     uint64_t group_size, bits; /* bits 0: from the shapes */
 };
 
-static const struct packing_key keys[] = {{own, ".scales"}, {0}};
+static const struct packing_key keys[] = {{own, ".scales"}, {own, ".weight.scale"}, {0}};
+
+/* Names of a weight's parts: MLX's, and Ollama's, whose kind follows from the shapes. */
+static const struct spelling {
+    const char *scales, *biases, *factor;
+} spellings[] = {{".scales", ".biases", NULL}, {".weight.scale", ".weight.bias", ".weight.global_scale"}};
+
+static const struct spelling *spelling_of(const struct packed *packed)
+{
+    return &spellings[packed->spelling - keys];
+}
+
+static bool is_of_ollama(const struct packed *packed)
+{
+    return packed->spelling == &keys[1];
+}
 
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
@@ -140,6 +159,34 @@ static bool find_way(const struct packed *packed, struct way *way)
            find_number(json_get(layer, "bits"), "bits", way->mode->bits, 0, &way->bits, packed->error);
 }
 
+/* Finds the kind of a weight in Ollama's store by its scales and by its words for each group. */
+static bool find_way_of_ollama(struct packed *packed, const struct view *words, struct way *way)
+{
+    static const struct {
+        unsigned scales;
+        uint64_t words_of_group;
+        struct way way;
+    } ways[] = {
+        {F16_F32, 8, {&modes[0], 64, 4}}, {F16_F32, 16, {&modes[0], 64, 8}}, {U8, 4, {&modes[1], 32, 4}},
+        {U8, 8, {&modes[2], 32, 8}},      {U8, 2, {&modes[3], 16, 4}},
+    };
+    const struct view *scales;
+    struct error unused = *packed->error;
+    uint64_t n_words = words->rank > 0 ? words->shape[words->rank - 1] : 0;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct packed trial = *packed;
+        struct unpacked unpacked = *packed->unpacked;
+        trial.unpacked = &unpacked;
+        trial.error = &unused;
+        if (!packed_find(&trial, ".weight.scale", ways[i].scales, &scales) || scales == NULL || scales->rank == 0 ||
+            n_words != scales->shape[scales->rank - 1] * ways[i].words_of_group)
+            continue;
+        *way = ways[i].way;
+        return true;
+    }
+    return error_set(packed->error, "its words and scales fit none of int4, int8, mxfp4, mxfp8 and nvfp4");
+}
+
 /* Returns the rows of experts, or other stacked matrices, as one matrix. */
 static const struct view *flat(struct arena *arena, const struct view *view)
 {
@@ -159,9 +206,13 @@ static bool fits(const struct packed *packed, const char *suffix, const struct v
 
 static bool find_parts(struct packed *packed, const struct way *way, const struct view *words, struct parts *parts)
 {
-    const struct view *scales = packed_need(packed, ".scales", way->mode->scales), *biases;
-    if (scales == NULL || !packed_find(packed, ".biases", F16_F32, &biases))
+    const struct spelling *spelling = spelling_of(packed);
+    const struct view *scales = packed_need(packed, spelling->scales, way->mode->scales), *biases, *factor = NULL;
+    if (scales == NULL || !packed_find(packed, spelling->biases, F16_F32, &biases) ||
+        (spelling->factor != NULL && !packed_find(packed, spelling->factor, F16_F32, &factor)))
         return false;
+    if (factor != NULL && (factor->n_elements != 1 || way->mode != &modes[3]))
+        return packed_misfit(packed, spelling->factor, factor, "only nvfp4 has a factor, which is one number");
     if ((biases != NULL) != way->mode->has_biases)
         return error_set(packed->error,
                          biases != NULL ? "the quantization mode '%s' has no biases, but this weight has biases"
@@ -170,13 +221,14 @@ static bool find_parts(struct packed *packed, const struct way *way, const struc
     if (words->rank < 2 || words->n_elements == 0 || scales->rank < 2 || scales->n_elements == 0)
         return packed_misfit(packed, own, words, "the weight and its scales must have rows and columns");
     uint64_t n_groups = scales->shape[scales->rank - 1];
-    if (!fits(packed, ".scales", scales, words, n_groups) ||
-        (biases != NULL && !fits(packed, ".biases", biases, words, n_groups)))
+    if (!fits(packed, spelling->scales, scales, words, n_groups) ||
+        (biases != NULL && !fits(packed, spelling->biases, biases, words, n_groups)))
         return false;
     *parts = (struct parts){.arena = packed->input->arena,
                             .words = flat(packed->input->arena, words),
                             .scales = flat(packed->input->arena, scales),
                             .biases = biases != NULL ? flat(packed->input->arena, biases) : NULL,
+                            .factor = factor,
                             .sharing = {1, way->group_size, NULL}};
     return true;
 }
@@ -201,12 +253,16 @@ static bool unpack(struct packed *packed)
     uint64_t shape[VIEW_MAX_RANK];
     struct parts parts;
     struct way way;
-    if (!find_way(packed, &way) || !find_parts(packed, &way, words, &parts) || !find_bits(packed, &way, words, &parts))
+    bool is_found = is_of_ollama(packed) ? find_way_of_ollama(packed, words, &way) : find_way(packed, &way);
+    if (!is_found || !find_parts(packed, &way, words, &parts) || !find_bits(packed, &way, words, &parts))
         return false;
     parts.forms = words->rank == 2 ? packed->unpacked->forms : NULL;
     memcpy(shape, words->shape, words->rank * sizeof *shape);
     shape[words->rank - 1] = parts.scales->shape[1] * way.group_size;
-    packed->unpacked->view = view_reshape(packed->input->arena, way.mode->unpack(&parts), words->rank, shape);
+    const struct view *values = way.mode->unpack(&parts);
+    if (parts.factor != NULL)
+        values = view_combine_one(parts.arena, values, MULTIPLY, parts.factor);
+    packed->unpacked->view = view_reshape(packed->input->arena, values, words->rank, shape);
     packed->unpacked->bits = (uint8_t)parts.bits;
     packed->unpacked->title = (uint8_t)(way.mode - modes);
     return true;

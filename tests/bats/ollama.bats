@@ -1,0 +1,67 @@
+# Ollama's store as a source: ollama://NAME, and a library of all its models.
+
+load lib
+
+setup_file() {
+    load lib
+    need_numpy
+    "$WFS" cat "$HERE/../data/gguf/models/llama-tiny" model.gguf >"$BATS_FILE_TMPDIR/tiny.gguf"
+    "$PYTHON" "$HERE/ollama.py" "$BATS_FILE_TMPDIR" "$BATS_FILE_TMPDIR/tiny.gguf"
+}
+
+setup() {
+    need_numpy
+    export OLLAMA_MODELS=$BATS_FILE_TMPDIR/models
+}
+
+@test "a model of the store is its GGUF, with its texts beside it" {
+    cmp <("$WFS" cat ollama://tiny model.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    cmp <("$WFS" cat ollama://hf.co/someone/Tiny.GGUF:F16 model.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    [[ $("$WFS" cat ollama://tiny:latest template) == "{{ .Prompt }}" ]]
+    [[ $("$WFS" cat ollama://tiny params) == '{"stop":["x"]}' ]]
+    [[ $("$WFS" cat ollama://tiny LICENSE) == Free. ]]
+    [[ $("$WFS" cat ollama://tiny system) == "Be terse." ]]
+    cmp <("$WFS" cat "ollama://$OLLAMA_MODELS/manifests/registry.ollama.ai/library/tiny/latest" model.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+}
+
+@test "projectors, adapters and drafts of the store are files beside the model" {
+    cmp <("$WFS" cat ollama://tuned:v2 model.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    [[ $("$WFS" cat ollama://tuned:v2 mmproj.gguf) == "GGUF projector" ]]
+    [[ $("$WFS" cat ollama://tuned:v2 adapter.gguf) == "GGUF adapter" ]]
+    [[ $("$WFS" cat ollama://tuned:v2 draft.gguf) == "GGUF draft" ]]
+}
+
+@test "blobs of single tensors have the values that their kinds mean" {
+    local kind
+    for kind in int4 int8 mxfp4 mxfp8 nvfp4; do
+        cmp <("$WFS" cat ollama://packed "tensors/model.$kind.weight/f32") "$BATS_FILE_TMPDIR/model.$kind.weight.f32"
+    done
+}
+
+@test "broken models of the store are refused in a line each" {
+    run "$WFS" ls ollama://unfinished
+    ((status == 1 && ${#lines[@]} == 1))
+    [[ $output == *"Ollama has not pulled all of it: blobs/sha256-00"*"run ollama pull"* ]]
+    run "$WFS" ls ollama://gone
+    ((status == 1 && ${#lines[@]} == 1))
+    [[ $output == *"the store lacks blobs/sha256-11"* ]]
+    run "$WFS" ls ollama://escapes
+    ((status == 1 && ${#lines[@]} == 1))
+    [[ $output == *"a layer without a SHA-256 or a size"* ]]
+    run "$WFS" ls ollama://longer
+    ((status == 1 && ${#lines[@]} == 1))
+    [[ $output == *"bytes, but the manifest says"* ]]
+    run "$WFS" ls ollama://absent
+    [[ $output == *"has no such model; run ollama pull"* ]]
+    run "$WFS" ls ollama://a/b/c/d
+    [[ $output == *"not ollama://NAME[:TAG]"* ]]
+    run "$WFS" ls ollama://../x
+    [[ $output == *"not ollama://NAME[:TAG]"* ]]
+}
+
+@test "a store is a library, whose broken models harm no others" {
+    cmp <("$WFS" cat -o library "$OLLAMA_MODELS" models/library/tiny/tiny.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    cmp <("$WFS" cat -o library "$OLLAMA_MODELS" models/someone/Tiny.GGUF-F16/Tiny.GGUF-F16.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    run --separate-stderr "$WFS" ls -o library "$OLLAMA_MODELS" ollama/manifests/registry.ollama.ai/library
+    [[ $output == *tiny* && $output != *unfinished* ]]
+}

@@ -6,6 +6,7 @@ static const struct derivation *const derivations[] = {
     &recipe_derivation,
     &architecture_derivation,  /* before what goes by the class */
     &foreign_names_derivation, /* all that follow go by Hugging Face's names */
+    &ollama_experts_derivation,
     &mlx_names_derivation,
     &untie_derivation, /* before the embedding gets another dtype, or other values */
     &plain_derivation,

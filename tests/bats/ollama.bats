@@ -38,6 +38,11 @@ setup() {
     done
 }
 
+@test "stacks of experts are a matrix for each expert" {
+    cmp <("$WFS" cat ollama://packed tensors/model.experts.1.up_proj.weight/f32) "$BATS_FILE_TMPDIR/up.f32"
+    cmp <("$WFS" cat ollama://packed tensors/model.experts.1.down_proj.weight/f32) "$BATS_FILE_TMPDIR/down.f32"
+}
+
 @test "broken models of the store are refused in a line each" {
     run "$WFS" ls ollama://unfinished
     ((status == 1 && ${#lines[@]} == 1))

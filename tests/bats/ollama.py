@@ -80,6 +80,14 @@ for kind in ("int4", "int8", "mxfp4", "mxfp8", "nvfp4"):
     blob, values = packed(kind, f"model.{kind}.weight")
     layers.append(blob)
     (OUT / f"model.{kind}.weight.f32").write_bytes(values.astype("<f4").tobytes())
+stack = RANDOM.standard_normal((2, 3, 4)).astype("f4")
+codes, scale = RANDOM.integers(0, 256, (2, 3, 16), dtype="u4").astype("u4"), RANDOM.integers(16, 90, (2, 3, 8), dtype="u1")
+experts = {"model.experts.up_proj.weight": stack, "model.experts.down_proj.weight": codes, "model.experts.down_proj.weight.scale": scale,
+           "model.experts.down_proj.weight.global_scale": np.array(0.5, "f4")}  # fmt: skip
+layers.append(layer(safetensors(experts, {}), "tensor", "model.experts"))
+(OUT / "up.f32").write_bytes(stack[1].tobytes())
+nibbles = (codes[1][:, :, None] >> np.arange(0, 32, 4, dtype="u4") & 15).reshape(3, 128)
+(OUT / "down.f32").write_bytes((e2m1(nibbles) * np.repeat(e4m3(scale[1]), 16, 1) * np.float32(0.5)).astype("<f4").tobytes())
 manifest(f"{library}/packed/latest", [*layers, layer(b'{"architectures": ["Unknown"]}', "json", "config.json")])
 missing = {"mediaType": TYPE + "model", "digest": "sha256:" + "0" * 64, "size": 9}
 manifest(f"{library}/unfinished/latest", [missing])

@@ -179,7 +179,6 @@ static const char *const reader_calls[] = {
     "vmsplice",
     "write",
     "writev",
-    "fchmod", /* of files that the paths let open */
     /* names in the store and of outputs */
     "futimesat",
     "link",

@@ -60,7 +60,7 @@ void system_unlock_bytes(int fd, uint64_t first, uint64_t count);
 
 /* A new file for writing that has no name yet, in a directory; giving it a name fails if there is a file of that name.
  * Not every file system has such files. */
-int system_open_unnamed(const char *directory);
+int system_open_unnamed(const char *directory, mode_t mode);
 bool system_link_unnamed(int fd, const char *path);
 
 /* A range of bytes at whole blocks of a file, which another file of the file system shares. Returns an errno, or 0. */

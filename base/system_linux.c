@@ -150,9 +150,9 @@ void system_unlock_bytes(int fd, uint64_t first, uint64_t count)
     set_lock(fd, F_UNLCK, first, count);
 }
 
-int system_open_unnamed(const char *directory)
+int system_open_unnamed(const char *directory, mode_t mode)
 {
-    return open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    return open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 }
 
 bool system_link_unnamed(int fd, const char *path)

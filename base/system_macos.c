@@ -115,7 +115,7 @@ void system_unlock_bytes(int fd, uint64_t first, uint64_t count)
 {
 }
 
-int system_open_unnamed(const char *directory)
+int system_open_unnamed(const char *directory, mode_t mode)
 {
     return refuse();
 }

@@ -47,12 +47,45 @@ static bool write_reflinked(const struct vfile *file, const char *destination, i
     return true;
 }
 
+/* The mode of a copy of an original, without the bits that would let others act as its owner. It is set when the copy
+ * is made, without a umask: the sandbox lets nothing change a mode later. */
+enum { KEPT_MODE = 0777 };
+
+/* Opens the output of a copy. */
+static bool open_copy(struct output *output, const char *destination, uint64_t size,
+                      const struct node_attributes *attributes, struct error *error)
+{
+    if (!attributes->original)
+        return unfinished_open(output, destination, size, OUTPUT_MODE, error);
+    mode_t before = umask(0);
+    bool opened = unfinished_open(output, destination, size, attributes->permissions & KEPT_MODE, error);
+    umask(before);
+    return opened;
+}
+
+/* Makes the directory of a copy, which its owner may fill. */
+static bool make_directory(const char *destination, const struct node_attributes *attributes)
+{
+    if (!attributes->original)
+        return mkdir(destination, 0777) == 0;
+    mode_t before = umask(0);
+    bool made = mkdir(destination, (attributes->permissions & KEPT_MODE) | S_IRWXU) == 0;
+    umask(before);
+    return made;
+}
+
+static bool fail(const char *destination)
+{
+    report("%s: %s", destination, strerror(errno));
+    return false;
+}
+
 static bool copy_to(const struct copying *copying, const struct vfile *file, const char *name, const char *destination,
-                    struct error *error)
+                    const struct node_attributes *attributes, struct error *error)
 {
     struct output output;
     struct progress own, *progress = copying->whole != NULL ? copying->whole : &own;
-    if (!unfinished_open(&output, destination, copying->reflink ? 0 : file->size, error))
+    if (!open_copy(&output, destination, copying->reflink ? 0 : file->size, attributes, error))
         return false;
     if (copying->whole != NULL)
         progress_rename(progress, name);
@@ -85,38 +118,23 @@ static bool copy_entry(void *context, uint64_t index, const char *name, const st
 }
 
 /* Copies a directory, reporting entries that fail and going on with the rest. */
-static bool copy_directory(const struct copying *copying, node_id directory, const char *destination)
+static bool copy_directory(const struct copying *copying, const struct node_attributes *attributes,
+                           const char *destination)
 {
     struct copying below = *copying;
     below.destination = destination;
     below.failed = false;
-    if (mkdir(destination, 0777) != 0 && errno != EEXIST) {
-        report("%s: %s", destination, strerror(errno));
-        return false;
-    }
-    tree_list(copying->tree, directory, 0, copy_entry, &below);
+    if (!make_directory(destination, attributes) && errno != EEXIST)
+        return fail(destination);
+    tree_list(copying->tree, attributes->id, 0, copy_entry, &below);
     return !below.failed;
 }
 
-/* Sets the mode of a file or directory, without the bits that would let others act as its owner. */
-static bool set_mode(const char *path, mode_t mode)
-{
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool set = fd >= 0 && fchmod(fd, mode & ~(mode_t)(S_ISUID | S_ISGID)) == 0;
-    if (fd >= 0)
-        close(fd);
-    return set;
-}
-
-/* Gives a copy the mode and time of its original. */
-static bool restore(const struct node_attributes *attributes, const char *destination)
+/* Gives a copy the time of its original. */
+static bool restore_time(const struct node_attributes *attributes, const char *destination)
 {
     const struct timespec times[] = {attributes->mtime, attributes->mtime};
-    if (utimensat(AT_FDCWD, destination, times, AT_SYMLINK_NOFOLLOW) == 0 &&
-        (attributes->link != NULL || set_mode(destination, attributes->permissions)))
-        return true;
-    report("%s: %s", destination, strerror(errno));
-    return false;
+    return utimensat(AT_FDCWD, destination, times, AT_SYMLINK_NOFOLLOW) == 0 || fail(destination);
 }
 
 /* Makes a symbolic link; one that is there is replaced. */
@@ -124,18 +142,16 @@ static bool copy_link(const char *target, const char *destination)
 {
     bool made = symlink(target, destination) == 0 ||
                 (errno == EEXIST && unlink(destination) == 0 && symlink(target, destination) == 0);
-    if (!made)
-        report("%s: %s", destination, strerror(errno));
-    return made;
+    return made || fail(destination);
 }
 
 static bool copy_node(struct copying *copying, const char *name, const struct node_attributes *attributes,
                       const char *destination)
 {
     bool done = attributes->link != NULL ? copy_link(attributes->link, destination)
-                : attributes->directory  ? copy_directory(copying, attributes->id, destination)
+                : attributes->directory  ? copy_directory(copying, attributes, destination)
                                          : copy_file_node(copying, name, attributes, destination);
-    return done && (!attributes->original || restore(attributes, destination));
+    return done && (!attributes->original || restore_time(attributes, destination));
 }
 
 static bool copy_file_node(struct copying *copying, const char *name, const struct node_attributes *attributes,
@@ -145,7 +161,7 @@ static bool copy_file_node(struct copying *copying, const char *name, const stru
     struct error error;
     struct arena *arena = arena_new();
     bool done = tree_file(copying->tree, attributes->id, arena, &file, &error) &&
-                copy_to(copying, &file, name, destination, &error);
+                copy_to(copying, &file, name, destination, attributes, &error);
     arena_free(arena);
     if (!done && copying->whole != NULL)
         progress_hide(copying->whole);

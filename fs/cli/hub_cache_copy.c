@@ -41,7 +41,7 @@ static bool write_blob(const struct vfile *file, const char *path, struct error 
     source_close(present);
     if (is_complete)
         return true;
-    if (!unfinished_open(&output, path, file->size, error))
+    if (!unfinished_open(&output, path, file->size, OUTPUT_MODE, error))
         return false;
     bool copied = copy_file(file, output.fd, NULL, NULL, error);
     unfinished_none();
@@ -83,7 +83,7 @@ bool hub_cache_copy_end(const struct hub_cache_copy *copy, const char *revision,
     size_t length = strlen(copy->commit);
     if (strcmp(revision, copy->commit) == 0) /* a commit is its own revision */
         return true;
-    if (!make_parents(path, copy->arena, error) || !output_open(&output, path, length, error))
+    if (!make_parents(path, copy->arena, error) || !output_open(&output, path, length, OUTPUT_MODE, error))
         return false;
     if (write(output.fd, copy->commit, length) == (ssize_t)length)
         return output_finish(&output, error);

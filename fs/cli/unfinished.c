@@ -32,17 +32,17 @@ static void guard(const struct output *output)
 }
 
 /* A signal waits until the name is guarded. A FIFO has none, and may be waited for. */
-bool unfinished_open(struct output *output, const char *path, uint64_t size, struct error *error)
+bool unfinished_open(struct output *output, const char *path, uint64_t size, mode_t mode, struct error *error)
 {
     sigset_t ending, before;
     enum location_kind kind = local_kind(path);
     if (kind != LOCATION_FILE && kind != LOCATION_NOTHING)
-        return output_open(output, path, size, error);
+        return output_open(output, path, size, mode, error);
     sigemptyset(&ending);
     for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
         sigaddset(&ending, ending_signals[i]);
     pthread_sigmask(SIG_BLOCK, &ending, &before);
-    bool opened = output_open(output, path, size, error);
+    bool opened = output_open(output, path, size, mode, error);
     if (opened)
         guard(output);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -5,5 +5,5 @@
 
 /* Like output_open(), and has SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE remove the temporary name of the output, if
  * it has one. One output at a time; call unfinished_none() before it is finished or discarded. */
-bool unfinished_open(struct output *output, const char *path, uint64_t size, struct error *error);
+bool unfinished_open(struct output *output, const char *path, uint64_t size, mode_t mode, struct error *error);
 void unfinished_none(void);

@@ -307,7 +307,7 @@ static bool copy_to_path(void *context, struct error *error)
     struct output output;
     if (!lib_check_unchanged(&file->origin, error))
         return error_prefix(error, "%s", call->file->path);
-    if (!output_open(&output, call->path, file->size, error))
+    if (!output_open(&output, call->path, file->size, OUTPUT_MODE, error))
         return false;
     if (copy_watched(file, output.fd, call->watch, call->user, error))
         return output_finish(&output, error);

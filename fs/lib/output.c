@@ -33,16 +33,16 @@ static void release(struct output *output)
     free(output->temporary);
 }
 
-static bool open_temporary(struct output *output)
+static bool open_temporary(struct output *output, mode_t mode)
 {
     char *copy = memory_strdup(output->path);
-    output->fd = system_open_unnamed(dirname(copy));
+    output->fd = system_open_unnamed(dirname(copy), mode);
     free(copy);
     output->has_no_name = output->fd >= 0;
     if (output->has_no_name)
         return true;
     /* Not every file system has such files. After any other error, this open fails with it, too. */
-    output->fd = open(output->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    output->fd = open(output->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
     return output->fd >= 0;
 }
 
@@ -53,7 +53,7 @@ static bool fail(struct error *error, int reason, const char *path)
     return error_set_code(error, reason);
 }
 
-bool output_open(struct output *output, const char *path, uint64_t size, struct error *error)
+bool output_open(struct output *output, const char *path, uint64_t size, mode_t mode, struct error *error)
 {
     struct stat status;
     int reason = stat(path, &status) == 0 ? 0 : errno;
@@ -66,7 +66,7 @@ bool output_open(struct output *output, const char *path, uint64_t size, struct 
     output->is_file = !exists || S_ISREG(status.st_mode);
     if (!output->is_file)
         output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
-    else if (open_temporary(output) && size != 0 && !system_reserve(output->fd, size) && errno == ENOSPC) {
+    else if (open_temporary(output, mode) && size != 0 && !system_reserve(output->fd, size) && errno == ENOSPC) {
         error_set(error, "%s: not enough space for its %llu bytes", path, (unsigned long long)size);
         output_discard(output);
         return error_set_code(error, ENOSPC);

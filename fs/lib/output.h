@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include <stdint.h>
+#include <sys/types.h>
 
 struct output {
     int fd;
@@ -14,9 +15,10 @@ struct output {
     bool has_no_name; /* O_TMPFILE: the temporary name is not in use */
 };
 
-/* Opens an output, and reserves `size` bytes if the file system can: a full one fails at once. Follows links.
- * The error's code is the errno. */
-bool output_open(struct output *output, const char *path, uint64_t size, struct error *error);
+/* Opens an output, and reserves `size` bytes if the file system can: a full one fails at once. Follows links. A new
+ * file has the mode, usually OUTPUT_MODE, without the bits of the umask. The error's code is the errno. */
+enum { OUTPUT_MODE = 0666 };
+bool output_open(struct output *output, const char *path, uint64_t size, mode_t mode, struct error *error);
 
 /* Gives the file its name, replacing a file that has it. Frees the output, even on failure. */
 bool output_finish(struct output *output, struct error *error);

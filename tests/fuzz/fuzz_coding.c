@@ -12,7 +12,7 @@ enum { LENGTH = 2 };
 
 static bool read_input(void *context, uint64_t first, size_t count, void *out, struct error *error)
 {
-    const struct coding *coding = context;
+    const struct coding *coding = *(const struct coding **)context;
     float *values = out;
     unsigned char *bytes = out;
     if (coding->input == CODING_VALUES)
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (coder == NULL)
         coder = coder_new();
-    const struct coding_input input = {read_input, (void *)coding};
+    const struct coding_input input = {read_input, &coding};
     const uint8_t *rest = end + 1 + LENGTH;
     size_t n_units = (size_t)read_le(end + 1, LENGTH) % (CODING_CHUNK / coding->unit_values + 1);
     const struct coding_chunk chunk = {.n_bytes = n_units * coding->unit_bytes, .input = &input};

@@ -31,7 +31,7 @@ static void descriptors(void)
 static void new_files(void)
 {
     struct stat status;
-    int fd = system_open_unnamed(".");
+    int fd = system_open_unnamed(".", 0666);
     if (fd < 0) {
         check_skip("a file without a name", "the file system has none");
         return;

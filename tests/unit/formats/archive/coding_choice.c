@@ -29,7 +29,7 @@ static float bell(void)
 
 static bool read_bytes(void *context, uint64_t offset, size_t length, void *out, struct error *error)
 {
-    memcpy(out, (const unsigned char *)context + offset, length);
+    memcpy(out, *(const unsigned char **)context + offset, length);
     return true;
 }
 
@@ -57,8 +57,8 @@ static const char *chosen(const char *dtype, const void *bytes, uint64_t n_bytes
     static struct error error;
     struct coder *coder = coder_new();
     struct coding_offer choice;
-    const struct coding_tensor tensor = {dtype == NULL ? NULL : dtype_by_name(dtype), n_bytes, read_bytes,
-                                         (void *)bytes};
+    const unsigned char *from = bytes;
+    const struct coding_tensor tensor = {dtype == NULL ? NULL : dtype_by_name(dtype), n_bytes, read_bytes, &from};
     bool done = coding_choose(coder, &tensor, offers, n, &choice, &error);
     coder_free(coder);
     if (ret_context != NULL)

@@ -227,6 +227,7 @@ static const void *find_packed(const struct checkpoint *checkpoint, struct arena
         .dtype = config.dtype,
         .model = config.model,
         .metadata = &checkpoint->metadata,
+        .differing = &checkpoint->differing,
         .comfy_layers = config.comfy_layers,
         .unread = packed->unread,
     };

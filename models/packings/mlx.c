@@ -18,6 +18,7 @@
 #include "models/packings/repack.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char own[] = ".weight";
@@ -159,6 +160,20 @@ static bool find_way(const struct packed *packed, struct way *way)
            find_number(json_get(layer, "bits"), "bits", way->mode->bits, 0, &way->bits, packed->error);
 }
 
+/* Compares the size of groups with the one that all blobs of the model state, if they state one: other sizes would make
+ * other kinds of the same shapes. */
+static bool check_group_size(const struct packed *packed, const struct way *way)
+{
+    static const char key[] = "group_size";
+    const struct packing_input *input = packed->input;
+    if (input->metadata == NULL || (input->differing != NULL && gguf_kvs_find(input->differing, key) != NULL))
+        return true;
+    const char *stated = gguf_get_text(input->metadata, key, input->arena);
+    return stated == NULL || strtoull(stated, NULL, 10) == way->group_size ||
+           error_set(packed->error, "its blob states groups of %.20s, and %s would have %" PRIu64, stated,
+                     way->mode->name, way->group_size);
+}
+
 /* Finds the kind of a weight in Ollama's store by its scales and by its words for each group. */
 static bool find_way_of_ollama(struct packed *packed, const struct view *words, struct way *way)
 {
@@ -182,7 +197,7 @@ static bool find_way_of_ollama(struct packed *packed, const struct view *words, 
             n_words != scales->shape[scales->rank - 1] * ways[i].words_of_group)
             continue;
         *way = ways[i].way;
-        return true;
+        return check_group_size(packed, way);
     }
     return error_set(packed->error, "its words and scales fit none of int4, int8, mxfp4, mxfp8 and nvfp4");
 }

@@ -27,17 +27,18 @@
 enum { PACKING_MAX_PARTS = 8, PACKING_MAX_METHODS = 8, PACKING_MAX_TITLES = 4 };
 
 struct packing_input {
-    struct arena *arena;             /* owns every result */
-    const struct tensor_set *set;    /* as stored, sealed */
-    const struct json *config;       /* quantization_config, or its equivalent; NULL: none */
-    const char *method;              /* its quant_method; "" if it names none */
-    const struct dtype *dtype;       /* the model's dtype before packing */
-    struct arena *scratch;           /* for packings_find(): memory that no view keeps */
-    const struct json *model;        /* config.json; NULL: none */
-    bool is_known;                   /* a packing declares the method */
-    const struct gguf_kvs *metadata; /* of the checkpoint's header; NULL: none */
-    const struct json *comfy_layers; /* ComfyUI's description of layers in the header, by name; NULL: none */
-    bool has_comfy_marks;            /* ComfyUI's descriptions count, not names (comfy.c); packings_find() finds out */
+    struct arena *arena;              /* owns every result */
+    const struct tensor_set *set;     /* as stored, sealed */
+    const struct json *config;        /* quantization_config, or its equivalent; NULL: none */
+    const char *method;               /* its quant_method; "" if it names none */
+    const struct dtype *dtype;        /* the model's dtype before packing */
+    struct arena *scratch;            /* for packings_find(): memory that no view keeps */
+    const struct json *model;         /* config.json; NULL: none */
+    bool is_known;                    /* a packing declares the method */
+    const struct gguf_kvs *metadata;  /* of the checkpoint's header; NULL: none */
+    const struct gguf_kvs *differing; /* its keys that several files have with other values; NULL: none */
+    const struct json *comfy_layers;  /* ComfyUI's description of layers in the header, by name; NULL: none */
+    bool has_comfy_marks;             /* ComfyUI's descriptions count, not names (comfy.c); packings_find() finds out */
     const char *unread; /* why the configuration cannot be read, so that no weight has values; NULL: it can */
 };
 

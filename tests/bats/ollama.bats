@@ -56,6 +56,9 @@ setup() {
     run "$WFS" ls ollama://longer
     ((status == 1 && ${#lines[@]} == 1))
     [[ $output == *"bytes, but the manifest says"* ]]
+    run "$WFS" cat ollama://odd tensors/model.odd.weight/f32
+    ((status == 1))
+    [[ $output == *"its blob states groups of 32"* ]]
     run "$WFS" ls ollama://absent
     [[ $output == *"has no such model; run ollama pull"* ]]
     run "$WFS" ls ollama://a/b/c/d

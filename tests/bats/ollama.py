@@ -47,9 +47,10 @@ def e4m3(codes):
     return (size * np.where(codes & 128, -1, 1)).astype("f4")
 
 
-def packed(kind, name):
+def packed(kind, name, group=None):
     """The blob of one weight of 3 x 128, and its values."""
-    bits, group = {"int4": (4, 64), "int8": (8, 64), "mxfp4": (4, 32), "mxfp8": (8, 32), "nvfp4": (4, 16)}[kind]
+    bits, usual = {"int4": (4, 64), "int8": (8, 64), "mxfp4": (4, 32), "mxfp8": (8, 32), "nvfp4": (4, 16)}[kind]
+    group = group or usual
     codes = RANDOM.integers(0, 120 if bits == 8 else 16, (3, 128), dtype="u4")
     words = (codes.reshape(3, -1, 32 // bits) << np.arange(0, 32, bits, dtype="u4")).sum(-1, dtype="u4")
     shape = (3, 128 // group)
@@ -89,6 +90,8 @@ layers.append(layer(safetensors(experts, {}), "tensor", "model.experts"))
 nibbles = (codes[1][:, :, None] >> np.arange(0, 32, 4, dtype="u4") & 15).reshape(3, 128)
 (OUT / "down.f32").write_bytes((e2m1(nibbles) * np.repeat(e4m3(scale[1]), 16, 1) * np.float32(0.5)).astype("<f4").tobytes())
 manifest(f"{library}/packed/latest", [*layers, layer(b'{"architectures": ["Unknown"]}', "json", "config.json")])
+config = layer(b'{"architectures": ["Unknown"]}', "json", "config.json")
+manifest(f"{library}/odd/latest", [packed("int8", "model.odd.weight", 32)[0], config])  # in the shapes of int4
 missing = {"mediaType": TYPE + "model", "digest": "sha256:" + "0" * 64, "size": 9}
 manifest(f"{library}/unfinished/latest", [missing])
 (OUT / "models/blobs" / ("sha256-" + "0" * 64 + "-partial")).write_bytes(b"GGUF")

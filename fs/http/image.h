@@ -2,7 +2,7 @@
  * "hf", "Q4_K_M", "mlx-4bit", "FP8_DYNAMIC"; "latest" is "hf". The files are below /models, as KServe, and image
  * volumes of Kubernetes have them.
  *
- * A layer is a tar that is not compressed (fs/tree/archive.h), computed when it is read. A file of a MiB or more is a
+ * A layer is a tar that is not compressed (fs/tree/tar.h), computed when it is read. A file of a MiB or more is a
  * layer of its own, so that tags share equal files; the small ones are one layer. Sizes are known at once. A digest
  * takes one pass over its layer when the manifest is first asked for (fs/tree/digests.h); HEAD requests compute none,
  * and leave out a digest that is not known. Names have letters of either case. One image serves amd64 and arm64, as an

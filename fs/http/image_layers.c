@@ -16,7 +16,7 @@ static const char directory[] = "models",
 struct building {
     struct image *image;
     struct arena *arena;
-    struct archive_member *small; /* members of the layer of small files */
+    struct tar_member *small; /* members of the layer of small files */
     size_t n_small;
     struct buffer small_identity;
     struct error *error;
@@ -35,7 +35,7 @@ static void append_identity(struct buffer *identity, const char *name, const cha
     buffer_printf(identity, "%s\n%s\n", name, etag);
 }
 
-static bool add_layer(struct building *building, const struct archive_member *members, size_t n_members,
+static bool add_layer(struct building *building, const struct tar_member *members, size_t n_members,
                       const char *comment, const struct buffer *identity)
 {
     struct image *image = building->image;
@@ -64,7 +64,7 @@ static bool add_file(struct building *building, const struct repository_file *fi
     if (!repository_plan(building->image->repository, file->node, &size, etag))
         return true;
     const char *name = arena_printf(building->arena, "%s/%s", directory, file->name);
-    const struct archive_member member = {name, file->node};
+    const struct tar_member member = {name, file->node};
     if (size < OWN_LAYER) {
         building->small = arena_grow(building->arena, building->small, building->n_small, sizeof *building->small);
         building->small[building->n_small++] = member;
@@ -133,7 +133,7 @@ bool image_layer_make(const struct image *image, const struct image_layer *layer
                       struct vfile *ret_file, struct error *error)
 {
     *ret_file = (struct vfile){0};
-    return archive_make(image->repository->tree, layer->members, layer->n_members, arena, ret_file, error);
+    return tar_make(image->repository->tree, layer->members, layer->n_members, arena, ret_file, error);
 }
 
 bool image_digest(struct image *image, struct digests *digests, bool only_known, struct arena *arena,

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "fs/http/repository.h"
-#include "fs/tree/archive.h"
 #include "fs/tree/digests.h"
 #include "fs/tree/manifest.h"
+#include "fs/tree/tar.h"
 
 struct image_layer {
     const char *comment; /* for people: the name of its file */
-    const struct archive_member *members;
+    const struct tar_member *members;
     size_t n_members;
     uint64_t size;
     char identity[SHA256_HEX + 1]; /* equal identities mean equal bytes */

@@ -6,8 +6,8 @@
 #include "fs/lib/lib.h"
 #include "fs/lib/output.h"
 #include "fs/lib/parts_plan.h"
-#include "fs/tree/archive.h"
 #include "fs/tree/read_ahead.h"
+#include "fs/tree/tar.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -155,7 +155,7 @@ static bool make_archive(struct tree *tree, const char *path, struct arena *aren
     if (*stem == '\0' || !tree_walk(tree, stem, &directory, &unsaid) || !directory.directory)
         return false;
     const char *slash = strrchr(stem, '/'), *name = slash != NULL ? slash + 1 : stem;
-    return *name != '\0' && archive_of_directory(tree, directory.id, name, arena, ret_file, error);
+    return *name != '\0' && tar_of_directory(tree, directory.id, name, arena, ret_file, error);
 }
 
 static bool make_file(const struct open_call *call, struct arena *arena, struct vfile *ret_file, struct error *error)

@@ -1,4 +1,4 @@
-#include "fs/tree/archive.h"
+#include "fs/tree/tar.h"
 
 #include "base/buffer.h"
 
@@ -128,8 +128,8 @@ static void add_origin(struct origin *origin, const struct origin *of_file, stru
             sources[origin->n_sources++] = of_file->sources[i];
 }
 
-bool archive_make(struct tree *tree, const struct archive_member *members, size_t n_members, struct arena *arena,
-                  struct vfile *ret_file, struct error *error)
+bool tar_make(struct tree *tree, const struct tar_member *members, size_t n_members, struct arena *arena,
+              struct vfile *ret_file, struct error *error)
 {
     struct span_list spans = {.arena = arena};
     struct origin origin = {0};
@@ -157,7 +157,7 @@ bool archive_make(struct tree *tree, const struct archive_member *members, size_
 struct collecting {
     struct tree *tree;
     struct arena *arena;
-    struct archive_member *members;
+    struct tar_member *members;
     size_t n_members;
     const char *directory; /* "hf/" */
     unsigned depth;
@@ -170,7 +170,7 @@ static bool collect(void *context, uint64_t index, const char *name, const struc
     if (!attributes->directory) {
         collecting->members =
             arena_grow(collecting->arena, collecting->members, collecting->n_members, sizeof *collecting->members);
-        collecting->members[collecting->n_members++] = (struct archive_member){path, attributes->id};
+        collecting->members[collecting->n_members++] = (struct tar_member){path, attributes->id};
     } else if (collecting->depth < MOST_DEPTH) {
         collecting->directory = arena_printf(collecting->arena, "%s/", path);
         collecting->depth++;
@@ -183,16 +183,16 @@ static bool collect(void *context, uint64_t index, const char *name, const struc
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct archive_member *)a)->name, ((const struct archive_member *)b)->name);
+    return strcmp(((const struct tar_member *)a)->name, ((const struct tar_member *)b)->name);
 }
 
-bool archive_of_directory(struct tree *tree, node_id directory, const char *name, struct arena *arena,
-                          struct vfile *ret_file, struct error *error)
+bool tar_of_directory(struct tree *tree, node_id directory, const char *name, struct arena *arena,
+                      struct vfile *ret_file, struct error *error)
 {
     struct collecting collecting = {
         .tree = tree, .arena = arena, .directory = arena_printf(arena, "%s%s", name, *name != '\0' ? "/" : "")};
     tree_list(tree, directory, 0, collect, &collecting);
     if (collecting.n_members != 0)
         qsort(collecting.members, collecting.n_members, sizeof *collecting.members, by_name);
-    return archive_make(tree, collecting.members, collecting.n_members, arena, ret_file, error);
+    return tar_make(tree, collecting.members, collecting.n_members, arena, ret_file, error);
 }

@@ -1,4 +1,4 @@
-/* Archives: files of a tree as one tar, computed on read like any other file.
+/* Files of a tree as one tar, computed on read like any other file.
  *
  * The bytes follow from names, sizes and contents alone: members are in the order they are given, with the directories
  * above them before them, owned by root, of the time 0. Names and sizes that ustar cannot hold are in a pax header. The
@@ -10,15 +10,15 @@
 
 #include "fs/tree/tree.h"
 
-struct archive_member {
+struct tar_member {
     const char *name; /* "models/config.json": no slash at its beginning */
     node_id node;
 };
 
-/* Makes the archive of files, in `arena`, which also holds what it is made from. Plans the files. */
-bool archive_make(struct tree *tree, const struct archive_member *members, size_t n_members, struct arena *arena,
-                  struct vfile *ret_file, struct error *error);
+/* Makes the tar of files, in `arena`, which also holds what it is made from. Plans the files. */
+bool tar_make(struct tree *tree, const struct tar_member *members, size_t n_members, struct arena *arena,
+              struct vfile *ret_file, struct error *error);
 
-/* Makes the archive of all files below a directory, sorted by their paths as bytes, each below `name`. */
-bool archive_of_directory(struct tree *tree, node_id directory, const char *name, struct arena *arena,
-                          struct vfile *ret_file, struct error *error);
+/* Makes the tar of all files below a directory, sorted by their paths as bytes, each below `name`. */
+bool tar_of_directory(struct tree *tree, node_id directory, const char *name, struct arena *arena,
+                      struct vfile *ret_file, struct error *error);

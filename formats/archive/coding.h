@@ -12,6 +12,7 @@
  *     fields-TYPE    blocks of a GGUF type: the planes of its fields
  *     codes-TYPE     the planes of the scales alone, where the codes follow from the weights that were quantized; of
  *                    Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1 as the exclusive or with the scales that follow without a matrix
+ *     cast-TYPE      floating point that another tensor's becomes by rounding or widening
  *     difference-N   how far floating point of N bits is from a base tensor
  *
  * Each plane of each chunk is coded by Huffman codes alone (which decode several times as fast as zstd's matches, and
@@ -31,7 +32,7 @@ enum { CODING_CHUNK = 1 << 16 /* values */ };
 enum coding_input_kind {
     CODING_ALONE,
     CODING_BASE,   /* another tensor with as many values of the same width */
-    CODING_VALUES, /* the weights that were quantized, as F32 */
+    CODING_VALUES, /* the weights that were quantized or rounded, as F32 */
 };
 
 /* Reads values [first, first + count) of the second input into `out`: the bytes of the base as they are stored, or F32

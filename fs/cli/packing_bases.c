@@ -62,7 +62,7 @@ static void add(struct bases *bases, struct pack *pack, const struct digest *dig
 {
     const struct pack_tensor *tensor = pack_tensor(pack, number);
     const struct dtype *dtype = tensor->dtype;
-    if (dtype == NULL || dtype->kind != DTYPE_FLOAT || dtype->block_elements != 1 ||
+    if (dtype == NULL || dtype->kind != DTYPE_FLOAT || dtype->block_elements != 1 || dtype->block_bytes < 2 ||
         tensor->coding->input != CODING_ALONE || bases->count == none)
         return;
     const struct key key = {tensor->name, tensor->length};
@@ -83,7 +83,16 @@ void bases_add_pack(struct bases *bases, struct pack *pack, const struct digest 
         add(bases, pack, digest, (uint32_t)i);
 }
 
-/* Reports whether the codes of some blocks are those that follow from the weights. */
+/* Returns how many bytes differ. */
+static size_t count_differing(const unsigned char *a, const unsigned char *b, size_t n)
+{
+    size_t differing = 0;
+    for (size_t i = 0; i < n; i++)
+        differing += a[i] != b[i];
+    return differing;
+}
+
+/* Reports whether the codes of some blocks are those that follow from the weights, but for a few: IQ4_XS has such. */
 static bool has_codes_of(const struct base_query *query, const struct base *base)
 {
     const struct dtype *dtype = query->dtype;
@@ -93,6 +102,7 @@ static bool has_codes_of(const struct base_query *query, const struct base *base
     struct error unsaid;
     struct pack_input input = base->input;
     const struct coding_input reader = pack_input_values(&input);
+    size_t n_differing = 0;
     for (uint64_t i = 0; i < SAMPLES; i++) {
         uint64_t block = n_blocks * (2 * i + 1) / (2 * SAMPLES);
         if (!query->read(query->context, block * dtype->block_bytes, dtype->block_bytes, stored, &unsaid) ||
@@ -100,7 +110,30 @@ static bool has_codes_of(const struct base_query *query, const struct base *base
             return false;
         memcpy(computed, stored, dtype->block_bytes);
         codes_of(dtype)(values, computed, 1);
-        if (memcmp(computed, stored, dtype->block_bytes) != 0)
+        n_differing += count_differing(computed, stored, dtype->block_bytes);
+    }
+    return n_differing < SAMPLES * dtype->block_bytes / 16;
+}
+
+/* Reports whether some values are those of the weights, rounded. */
+static bool is_cast_of(const struct base_query *query, const struct base *base)
+{
+    enum { N = CODING_BLOCK_VALUES };
+    const struct dtype *dtype = query->dtype;
+    const uint64_t n_values = query->length / dtype->block_bytes;
+    unsigned char stored[N * sizeof(float)], computed[N * sizeof(float)];
+    float values[N];
+    struct error unsaid;
+    struct pack_input input = base->input;
+    const struct coding_input reader = pack_input_values(&input);
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        uint64_t first = n_values * i / SAMPLES;
+        size_t n = n_values - first < N ? (size_t)(n_values - first) : N;
+        if (!query->read(query->context, first * dtype->block_bytes, n * dtype->block_bytes, stored, &unsaid) ||
+            !reader.read(reader.context, first, n, values, &unsaid))
+            return false;
+        dtype_kernels(dtype).encode(values, computed, n);
+        if (memcmp(computed, stored, n * dtype->block_bytes) != 0)
             return false;
     }
     return true;
@@ -136,6 +169,19 @@ static void find_weights(struct bases *bases, const struct base_query *query, st
             offer(offers, coding, &bases->items[at].input);
 }
 
+/* Leaves room for a base. */
+static void find_cast(struct bases *bases, const struct base_query *query, struct offers *offers)
+{
+    const struct coding *coding = coding_with(CODING_VALUES, query->dtype);
+    if (coding == NULL)
+        return;
+    const uint64_t n_values = query->length / query->dtype->block_bytes;
+    uint32_t at = newest(&bases->by_size, &n_values, sizeof n_values);
+    for (size_t i = 0; i < MOST_TRIED && at != none && offers->count < MOST_OFFERS - 1; i++, at = bases->items[at].next)
+        if (bases->items[at].input.dtype != query->dtype && is_cast_of(query, &bases->items[at]))
+            offer(offers, coding, &bases->items[at].input);
+}
+
 static void find_base(struct bases *bases, const struct base_query *query, struct offers *offers)
 {
     const struct coding *coding = coding_with(CODING_BASE, query->dtype);
@@ -153,7 +199,9 @@ bool bases_choose(struct bases *bases, const struct base_query *query, struct pa
     struct coding_offer choice;
     if (query->dtype != NULL && query->dtype->kind == DTYPE_BLOCK)
         find_weights(bases, query, &offers);
-    else if (query->dtype != NULL && query->name != 0)
+    else if (query->dtype != NULL)
+        find_cast(bases, query, &offers);
+    if (query->dtype != NULL && query->dtype->kind != DTYPE_BLOCK && query->name != 0)
         find_base(bases, query, &offers);
     if (!coding_choose(bases->coder, &sampled, offers.items, offers.count, &choice, error))
         return false;

@@ -386,7 +386,13 @@ used_bytes() {
     cmp "$OUT/all/tensors/%2E%2E/raw" <("$WFS" cat "$SOURCE" tensors/%2E%2E/raw)
 }
 
-@test "cp of several files writes none where there is no room for all, and shows one total" {
+@test "cp of several files shows one total" {
+    script -qec "'$WFS' cp -r '$SOURCE' tensors/f32 model.safetensors '$OUT'" /dev/null | tr '\r' '\n' >"$OUT/lines"
+    [ "$(grep -c '100% ' "$OUT/lines")" -eq 1 ]
+}
+
+@test "cp of several files writes none where there is no room for all" {
+    need_root
     local size
     size=$(($(stat -c %s "$LARGE") / 1024 * 3 / 2))
     run "$HERE/namespace" sh -c "mount -t tmpfs -o size=${size}k none '$OUT' && \"\$@\"; ls -A '$OUT'" sh "$WFS" cp -r "$LARGE" tensors/large/f32 tensors/large/raw "$OUT"
@@ -394,9 +400,6 @@ used_bytes() {
     # Files that are there make room, one after the other.
     "$HERE/namespace" sh -c "mount -t tmpfs -o size=$((size * 7 / 3))k none '$OUT' && \"\$@\" && \"\$@\"" sh \
         "$WFS" cp -r "$LARGE" tensors/large/raw model.safetensors "$OUT"
-    mkdir "$OUT/terminal"
-    script -qec "'$WFS' cp -r '$SOURCE' tensors/f32 model.safetensors '$OUT/terminal'" /dev/null | tr '\r' '\n' >"$OUT/lines"
-    [ "$(grep -c '100% ' "$OUT/lines")" -eq 1 ]
 }
 
 @test "cp that fails leaves no new file and keeps the old one" {

@@ -4,7 +4,6 @@ load lib
 
 setup_file() {
     load lib
-    need_numpy
     "$WFS" cat "$HERE/../data/gguf/models/llama-tiny" model.gguf >"$BATS_FILE_TMPDIR/tiny.gguf"
     "$PYTHON" "$HERE/ollama.py" "$BATS_FILE_TMPDIR" "$BATS_FILE_TMPDIR/tiny.gguf"
 }

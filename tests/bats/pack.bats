@@ -64,6 +64,17 @@ same_tree() {
     cmp decoded/tuned tuned/tuned.safetensors
 }
 
+@test "pack: quantized and rounded files are stored as what does not follow from the weights, which the decoder reads" {
+    rm -rf ladder ladder.wfs decoded
+    "$PYTHON" "$BATS_TEST_DIRNAME/../data/make.py" sample ladder/hf
+    "$WFS" cp ladder/hf gguf/model-{F16,Q8_0,Q4_0,Q5_1,Q2_K,Q3_K_M,Q4_K_M,Q5_K_M,Q6_K,IQ4_XS,IQ4_NL}.gguf ladder
+    "$WFS" pack ladder.wfs ladder >/dev/null
+    "$WFS" verify ladder.wfs
+    "$PYTHON" decoder ladder.wfs decoded
+    diff -r ladder decoded/ladder
+    [ "$(du -s --apparent-size ladder.wfs | cut -f 1)" -lt "$(($(du -s --apparent-size ladder | cut -f 1) * 45 / 100))" ]
+}
+
 @test "pack: cp -r restores names, bytes, modes, times and links" {
     rm -rf copied
     "$WFS" cp -r archive files/src copied

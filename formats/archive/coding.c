@@ -83,7 +83,7 @@ bool coding_decode(const struct coding *coding, struct coder *coder, const struc
         return false;
     if (length < n_check)
         return error_set(error, "it has %zu bytes, fewer than its checksum", length);
-    const unsigned char *check = (const unsigned char *)frames + length - n_check;
+    const unsigned char *check = n_check != 0 ? (const unsigned char *)frames + length - n_check : NULL;
     if (n_check != 0 && (read_le(check, CHECK_CRC) != CHECK_MAGIC || read_le(check + CHECK_CRC, 4) != CHECK_CRC))
         return error_set(error, "it does not end with its checksum");
     if (!coding->decode(coding, coder, chunk, frames, length - n_check, bytes, error))

@@ -74,6 +74,9 @@ int system_clone(const struct system_clone *clone);
 void system_sort(void *base, size_t n, size_t size, int (*compare)(const void *a, const void *b, void *context),
                  void *context);
 
+/* Lets the system forget what it has cached of an open file, if it can. */
+void system_forget(int fd);
+
 /* When the contents of a file changed, and when anything did. */
 struct timespec system_modified(const struct stat *status);
 struct timespec system_changed(const struct stat *status);

@@ -217,6 +217,11 @@ static int add_build(struct dl_phdr_info *program, size_t size, void *context)
     return 1;
 }
 
+void system_forget(int fd)
+{
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 void system_build_id(void (*add)(void *context, const void *bytes, size_t length), void *context)
 {
     struct adding adding = {add, context};

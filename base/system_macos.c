@@ -159,6 +159,11 @@ struct timespec system_changed(const struct stat *status)
     return status->st_ctimespec;
 }
 
+void system_forget(int fd)
+{
+    fcntl(fd, F_NOCACHE, 1);
+}
+
 void system_build_id(void (*add)(void *context, const void *bytes, size_t length), void *context)
 {
     const struct mach_header_64 *program = (const struct mach_header_64 *)_dyld_get_image_header(0);

@@ -2,6 +2,7 @@
 
 #include "base/attempt.h"
 #include "base/report.h"
+#include "base/system.h"
 #include "base/text_index.h"
 #include "formats/archive/location.h"
 #include "formats/archive/pack_writer.h"
@@ -327,8 +328,8 @@ static void add_entry(struct packing *packing, const struct scanned *entry)
         .path = entry->path,
         .target = entry->target,
         .size = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0,
-        .seconds = status->st_mtim.tv_sec,
-        .nanoseconds = (uint32_t)status->st_mtim.tv_nsec,
+        .seconds = system_modified(status).tv_sec,
+        .nanoseconds = (uint32_t)system_modified(status).tv_nsec,
         .mode = status->st_mode & 07777,
         .kind = kind_of(status->st_mode),
         .same = (uint32_t)fresh->n_entries,

@@ -35,6 +35,7 @@ int scan_open(const struct scan *scan, const struct scanned *entry, int flags);
 
 /* Reports whether two states are of the same unchanged file: by device, inode, size, and times. */
 bool scan_is_same(const struct stat *a, const struct stat *b);
+bool scan_has_same_contents(const struct stat *a, const struct stat *b); /* the inode may have changed otherwise */
 
 /* Bytes of a file that are stored as a tensor. */
 struct packed_extent {

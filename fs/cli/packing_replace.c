@@ -1,6 +1,7 @@
 #include "fs/cli/packing_replace.h"
 
 #include "base/report.h"
+#include "base/system.h"
 #include "base/text_index.h"
 #include "formats/archive/location.h"
 #include "fs/cli/archive_check.h"
@@ -20,8 +21,9 @@ static bool has_target(const struct files_entry *entry, const struct scanned *sc
 static bool has_state(const struct files_entry *entry, const struct scanned *scanned)
 {
     const struct stat *status = &scanned->status;
-    return entry->size == (uint64_t)status->st_size && entry->seconds == status->st_mtim.tv_sec &&
-           entry->nanoseconds == (uint32_t)status->st_mtim.tv_nsec && entry->mode == (status->st_mode & 07777);
+    const struct timespec modified = system_modified(status);
+    return entry->size == (uint64_t)status->st_size && entry->seconds == modified.tv_sec &&
+           entry->nanoseconds == (uint32_t)modified.tv_nsec && entry->mode == (status->st_mode & 07777);
 }
 
 /* Reports whether the list has the entry as it was scanned. */
@@ -100,9 +102,8 @@ static const char *reason_to_keep(struct removing *removing, const struct scanne
     struct stat now;
     if (fd < 0 || fstat(fd, &now) != 0)
         return strerror(errno);
-    if (names->n_removed > 0) /* which changed this time */
-        now.st_ctim = before->st_ctim;
-    if (!scan_is_same(&now, before))
+    /* Removing another name has changed the inode's time. */
+    if (names->n_removed > 0 ? !scan_has_same_contents(&now, before) : !scan_is_same(&now, before))
         return "it changed since it was packed";
     if (now.st_dev != source->st_dev)
         return "it is on another file system than its source";

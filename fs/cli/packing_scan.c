@@ -1,6 +1,7 @@
 #include "fs/cli/packing.h"
 
 #include "base/arena.h"
+#include "base/system.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,11 +21,20 @@ int scan_open(const struct scan *scan, const struct scanned *entry, int flags)
     return fd;
 }
 
-bool scan_is_same(const struct stat *a, const struct stat *b)
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool scan_has_same_contents(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+           is_same_time(system_modified(a), system_modified(b));
+}
+
+bool scan_is_same(const struct stat *a, const struct stat *b)
+{
+    return scan_has_same_contents(a, b) && is_same_time(system_changed(a), system_changed(b));
 }
 
 static const char *path_of(const struct scan *scan, const char *below, struct arena *arena)

@@ -1,6 +1,7 @@
 #include "fs/lib/blobs.h"
 
 #include "base/arena.h"
+#include "base/system.h"
 #include "fs/lib/durable.h"
 
 #include <dirent.h>
@@ -227,7 +228,7 @@ static bool forget(void *context, const struct digest *digest, uint64_t size, st
     int fd = open(path_of(context, digest), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return true;
-    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    system_forget(fd);
     close(fd);
     return true;
 }

@@ -7,7 +7,7 @@
 decode_function f8_e4m3_decode_neon, f8_e5m2_decode_neon, f8_e4m3fnuz_decode_neon, f8_e5m2fnuz_decode_neon;
 decode_function f8_e8m0_decode_neon;
 
-extern const struct dtype f8_e4m3_dtype, f8_e5m2_dtype, f8_e4m3fnuz_dtype, f8_e5m2fnuz_dtype, f8_e8m0_dtype;
+extern const struct dtype f8_e5m2_dtype, f8_e4m3fnuz_dtype, f8_e5m2fnuz_dtype, f8_e8m0_dtype;
 
 enum kind { E4M3, E4M3FNUZ, E5M2 };
 

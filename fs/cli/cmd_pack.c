@@ -88,7 +88,8 @@ static bool check_source(const struct pack_task *task, const char *source, struc
     if (archive != NULL && is_below(archive, real))
         return error_set(error, "%s: the archive %s is in its source; put it elsewhere", source, task->archive);
     return archive == NULL || !is_below(real, archive) ||
-           error_set(error, "%s: lies in the archive %s", source, task->archive);
+           error_set(error, "%s: is in %s, the directory of the archive; name another directory for it", source,
+                     task->archive);
 }
 
 static bool check_names(const struct pack_task *task, struct error *error)
@@ -108,10 +109,13 @@ static bool check_names(const struct pack_task *task, struct error *error)
 static void print_result(const struct pack_task *task, const struct packing_sums *sums)
 {
     char all[SIZE_TEXT], equal[SIZE_TEXT], written[SIZE_TEXT];
-    double saved = sums->n_bytes > 0 ? 100 - 100.0 * (double)sums->n_written / (double)sums->n_bytes : 0;
-    printf("%" PRIu64 " files, %s: %s in the archive already, %s written, %.1f %% saved\n", sums->n_files,
-           size_text(sums->n_bytes, all), size_text(sums->n_equal_bytes, equal), size_text(sums->n_written, written),
-           saved);
+    printf("%" PRIu64 " %s, %s: %s in the archive already, %s written, ", sums->n_files,
+           sums->n_files == 1 ? "file" : "files", size_text(sums->n_bytes, all), size_text(sums->n_equal_bytes, equal),
+           size_text(sums->n_written, written));
+    if (sums->n_written < sums->n_bytes)
+        printf("%.1f %% saved\n", 100 - 100.0 * (double)sums->n_written / (double)sums->n_bytes);
+    else
+        puts("nothing saved");
 }
 
 /* Opens the archive and scans the sources. The caller closes and frees both, also after a failure. */

@@ -302,12 +302,11 @@ static const char *absolute(struct arena *arena, const char *path, struct error 
     return joined;
 }
 
-/* Returns the kind of what a path in an archive names. */
-static enum location_kind kind_in_archive(const char *path)
+/* Returns the kind of what a path in an archive names; LOCATION_NOTHING with the reason. */
+static enum location_kind kind_in_archive(const char *path, struct error *error)
 {
-    struct error unused;
     const char *file;
-    struct location *location = location_open(path, LOCATION_INSIDE, &file, &unused);
+    struct location *location = location_open(path, LOCATION_INSIDE, &file, error);
     enum location_kind kind = location == NULL ? LOCATION_NOTHING : file != NULL ? LOCATION_FILE : LOCATION_FOLDER;
     location_close(location);
     return kind;
@@ -328,9 +327,11 @@ static bool add_source(struct search *search, const char *argument, struct error
     const char *own = repository != NULL ? repository : arena_printf(arena, "%s/%s", local, last_name(arena, source));
     size_t archive = archive_prefix(path);
     bool is_archived = archive > 0, is_whole_archive = is_archived && path[archive] == '\0';
-    enum location_kind kind = is_archived ? kind_in_archive(path) : is_remote ? LOCATION_OTHER : local_kind(path);
+    enum location_kind kind = is_archived ? kind_in_archive(path, error)
+                              : is_remote ? LOCATION_OTHER
+                                          : local_kind(path);
     if (kind == LOCATION_NOTHING)
-        return error_set(error, "%s: no such file or directory", source);
+        return is_archived ? false : error_set(error, "%s: no such file or directory", source);
     if (kind == LOCATION_FOLDER && !list_folder(search, path, &list, error))
         return false;
     if (kind == LOCATION_FOLDER)

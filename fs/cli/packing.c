@@ -10,6 +10,7 @@
 #include "formats/source_file.h"
 #include "fs/cli/packing_bases.h"
 #include "fs/cli/packing_index.h"
+#include "fs/cli/packing_merge.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 
@@ -263,6 +264,8 @@ static bool add_extents(struct packed_file *file, const char *name, struct error
 static void print_file(const struct packing *packing, const struct scanned *entry, uint64_t n_equal, uint64_t n_new)
 {
     char size[SIZE_TEXT], equal[SIZE_TEXT], added[SIZE_TEXT];
+    if (report_is_quiet())
+        return;
     struct arena *arena = arena_new();
     print_name(*entry->path != '\0' ? arena_printf(arena, "%s/%s", packing->scan->name, entry->path)
                                     : packing->scan->name);
@@ -469,94 +472,7 @@ static bool end_pack(struct packing *packing, struct error *error)
     return check_pack(packing, &blob, error);
 }
 
-/* The list: what was in the archive of that name, and what is new in its place. */
-
-struct merging {
-    struct files *merged;
-    const struct files *from; /* of the two lists, the one that is copied now ... */
-    uint32_t *first;          /* ... and for its entries the number in the merged list, or UINT32_MAX */
-    const uint32_t *packs;    /* their numbers in the packing; NULL: they are these */
-};
-
-static void copy_entry(struct merging *merging, size_t index)
-{
-    const struct files *from = merging->from;
-    struct files *merged = merging->merged;
-    struct files_entry entry = from->entries[index];
-    uint32_t *first = &merging->first[entry.same], number = (uint32_t)merged->n_entries;
-    bool is_second = *first != UINT32_MAX;
-    if (!is_second)
-        *first = number;
-    files_add(merged, &entry);
-    struct files_entry *added = &merged->entries[number];
-    added->same = *first;
-    for (size_t i = 0; !is_second && i < entry.n_segments; i++) {
-        struct files_segment segment = from->segments[entry.first_segment + i];
-        if (segment.pack != FILES_ZEROS && merging->packs != NULL)
-            segment.pack = merging->packs[segment.pack];
-        files_add_segment(merged, number, &segment);
-    }
-}
-
-/* Reports whether a path of the old list stays: nothing is new in its place, or in that of a folder above it. */
-static bool stays(const struct files *fresh, const char *path)
-{
-    bool found;
-    size_t length = strlen(path);
-    files_find(fresh, path, length, &found);
-    if (found)
-        return false;
-    while (length > 0) {
-        while (length > 0 && path[--length] != '/')
-            ;
-        size_t index = files_find(fresh, path, length, &found);
-        if (found && fresh->entries[index].kind != FILES_FOLDER)
-            return false;
-    }
-    return true;
-}
-
-static uint32_t *unset(size_t count)
-{
-    uint32_t *numbers = memory_alloc((count + 1) * sizeof *numbers);
-    memset(numbers, 0xff, (count + 1) * sizeof *numbers);
-    return numbers;
-}
-
-/* Gives a folder the mode and time that it has in the archive. */
-static void keep_folder(struct files_entry *added, const struct files_entry *old)
-{
-    if (added->kind != FILES_FOLDER || old->kind != FILES_FOLDER)
-        return;
-    added->mode = old->mode;
-    added->seconds = old->seconds;
-    added->nanoseconds = old->nanoseconds;
-}
-
-static struct files *merge(const struct packing *packing, const struct files *old, const uint32_t *packs)
-{
-    const struct files *fresh = packing->fresh;
-    struct files *merged = files_new();
-    struct merging from_old = {merged, old, unset(old->n_entries), packs},
-                   from_new = {merged, fresh, unset(fresh->n_entries), NULL};
-    for (size_t i = 0, j = 0; i < old->n_entries || j < fresh->n_entries;) {
-        bool is_new =
-            i == old->n_entries || (j < fresh->n_entries && strcmp(fresh->entries[j].path, old->entries[i].path) <= 0);
-        bool is_both =
-            i < old->n_entries && j < fresh->n_entries && strcmp(fresh->entries[j].path, old->entries[i].path) == 0;
-        if (is_new)
-            copy_entry(&from_new, j++);
-        if (is_both && packing->keeps_folders)
-            keep_folder(&merged->entries[merged->n_entries - 1], &old->entries[i]);
-        if (is_new)
-            continue;
-        if (stays(fresh, old->entries[i++].path))
-            copy_entry(&from_old, i - 1);
-    }
-    free(from_old.first);
-    free(from_new.first);
-    return merged;
-}
+/* The list and the manifest. */
 
 /* Adds what is in the archive under the source's name. */
 static bool add_old(struct packing *packing, struct error *error)
@@ -574,7 +490,7 @@ static bool add_old(struct packing *packing, struct error *error)
     bool unused;
     for (size_t i = 0; i < from->n_packs; i++)
         packs[i] = number_of_pack(packing, &from->packs[i], &unused);
-    struct files *merged = merge(packing, old, packs);
+    struct files *merged = merge_lists(old, packs, packing->fresh, packing->keeps_folders);
     free(packs);
     files_free(packing->fresh);
     packing->fresh = merged;
@@ -599,7 +515,7 @@ static void need_inputs(const struct packing *packing, const struct pack *pack, 
  * caller frees. */
 static uint32_t *number_packs(struct packing *packing, size_t *ret_count)
 {
-    uint32_t *numbers = unset(packing->n_packs), *used = unset(packing->n_packs);
+    uint32_t *numbers = merge_numbers(packing->n_packs), *used = merge_numbers(packing->n_packs);
     *ret_count = 0;
     for (size_t i = 0; i < packing->fresh->n_segments; i++) {
         struct files_segment *segment = &packing->fresh->segments[i];

@@ -57,6 +57,6 @@ struct packing_sums {
 
 /* Adds the sources to the archive, each to what is there of its name, and replaces the index. Fills in the digests of
  * the scans' files. With `keeps_folders`, folders that the archive has keep their times there: removing files
- * changes those of the source. Prints a line for each file unless `quiet`. */
+ * changes those of the source. Prints a line for each file, but not with -q. */
 bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans, bool keeps_folders,
                  struct packing_sums *ret_sums, struct error *error);

@@ -114,6 +114,19 @@ same_tree() {
     [[ $output == *damaged* ]]
 }
 
+@test "pack: messages say what is wrong with an archive, and results what a user can read" {
+    rm -rf broken small small.wfs
+    cp -r archive broken
+    echo '{' >broken/index.json
+    run -1 "$WFS" ls broken
+    [[ $output == *"broken/index.json: line 2: invalid JSON"* ]]
+    run -1 "$WFS" ls archive/absent
+    [[ $output == *"archive has no source of that name"* ]]
+    mkdir small
+    echo x >small/x
+    [[ $("$WFS" pack -q small.wfs small) == "1 file, 2 bytes: "*", nothing saved" ]]
+}
+
 @test "pack: a mount shows the original files" {
     need_fuse
     mnt=$BATS_TEST_TMPDIR/mnt
@@ -171,7 +184,7 @@ same_tree() {
     [[ $output == *"the archive src/archive is in its source"* ]]
     [ ! -e src/archive ]
     run -2 "$WFS" pack archive archive/blobs/sha256
-    [[ $output == *"lies in the archive"* ]]
+    [[ $output == *"the directory of the archive"* ]]
     run -2 "$WFS" pack archive missing
     [[ $output == *"missing: no such file or directory"* ]]
 }

@@ -387,7 +387,8 @@ static void read_counts(void)
 int main(void)
 {
     char cache[1024];
-    struct remote_options options = {.cache = cache};
+    /* By default, the store evicts what is being written where less than 5 % of the disk is free. */
+    struct remote_options options = {.cache = cache, .cache_size = {.is_set = true, .bytes = UINT64_C(1) << 40}};
     files_begin();
     files_write_text("file", "");
     files_must(getcwd(cache, sizeof cache - 100) != NULL, "getcwd");

@@ -332,7 +332,7 @@ static struct tree *open_with_header(const struct invocation *invocation, const 
         parts_copy_header(path, invocation->arguments[invocation->n_arguments - 1], task, arena);
     if (with_header->content.request.kept_header == NULL || options->library)
         return NULL;
-    struct tree *tree = lib_open_tree(invocation->arguments[0], true, with_header, &unsaid);
+    struct tree *tree = lib_open(invocation->arguments[0], with_header, &unsaid);
     if (tree == NULL || tree_walk(tree, path, &found, &unsaid))
         return tree;
     command_close(tree);

@@ -5,8 +5,8 @@
 #include "formats/location_local.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
-#include "fs/cli/library.h"
 #include "fs/cli/server_sandbox.h"
+#include "fs/lib/library.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/tree/subjects.h"
 
@@ -158,8 +158,10 @@ static int open_sources(struct mounting *mounting, const struct invocation *invo
         return invocation->options->has_bad_file ? EXIT_BAD_INPUT : EXIT_MISUSE;
     }
     mounting->is_library = n_sources > 1 || invocation->options->library;
-    mounting->tree = mounting->is_library ? library_open(sources, n_sources, invocation->options)
-                                          : command_open(sources[0], invocation->options);
+    mounting->tree = n_sources > 1 ? library_open(sources, n_sources, invocation->options, &error)
+                                   : command_open(sources[0], invocation->options);
+    if (mounting->tree == NULL && n_sources > 1)
+        report("%s", error.message);
     if (mounting->tree == NULL)
         return EXIT_BAD_INPUT;
     mounting->checkpoint = tree_checkpoint(mounting->tree);

@@ -1,9 +1,9 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
-#include "fs/cli/library.h"
 #include "fs/http/libmicrohttpd.h"
 #include "fs/http/server.h"
+#include "fs/lib/library.h"
 
 #include <errno.h>
 #include <semaphore.h>

@@ -1,8 +1,6 @@
 #include "fs/cli/command.h"
 
 #include "base/report.h"
-#include "formats/archive/location.h"
-#include "fs/cli/library.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,41 +26,26 @@ static void report_failure(void *unused, const struct checkpoint *checkpoint)
         report("%s: %s", checkpoint->model_name, checkpoint->failure);
 }
 
-static struct tree *open_tree(const char *source, bool components, const struct options *options, struct error *error)
-{
-    struct tree *tree = lib_open_tree(source, components, options, error);
-    if (tree != NULL)
-        tree_on_checkpoint(tree, report_failure, NULL);
-    return tree;
-}
-
+/* Reports the error if there is no tree. */
 static struct tree *reported(struct tree *tree, const struct error *error)
 {
     if (tree == NULL)
         report("%s", error->message);
+    else
+        tree_on_checkpoint(tree, report_failure, NULL);
     return tree;
 }
 
 struct tree *command_open(const char *source, const struct options *options)
 {
     struct error error;
-    size_t archive = archive_prefix(source);
-    bool is_whole = archive > 0 && source[archive + strspn(source + archive, "/")] == '\0';
-    if (options->library || is_whole)
-        return library_open(&source, 1, options);
-    struct tree *tree = open_tree(source, true, options, &error);
-    return tree == NULL && archive_prefix(source) > 0 ? library_open(&source, 1, options) : reported(tree, &error);
+    return reported(lib_open(source, options, &error), &error);
 }
 
 struct tree *command_open_model(const char *source, const struct options *options)
 {
     struct error error;
-    return reported(open_tree(source, false, options, &error), &error);
-}
-
-struct tree *command_try_model(const char *source, const struct options *options, struct error *error)
-{
-    return open_tree(source, false, options, error);
+    return reported(lib_open_model(source, options, &error), &error);
 }
 
 void command_close(struct tree *tree)

@@ -89,10 +89,8 @@ bool command_takes_option(const struct command *command, const struct option_row
 /* Opens a source and returns its tree, or reports the error and returns NULL. The options must outlive the tree. */
 struct tree *command_open(const char *source, const struct options *options);
 
-/* Like command_open(), for commands that need the tensors of one model: refuses pipelines. command_try_model()
- * reports nothing. */
+/* Like command_open(), for commands that need the tensors of one model: refuses pipelines. */
 struct tree *command_open_model(const char *source, const struct options *options);
-struct tree *command_try_model(const char *source, const struct options *options, struct error *error);
 
 void command_close(struct tree *tree); /* frees the checkpoint, too */
 

@@ -147,7 +147,7 @@ bool reproduction_open(struct reproduction *reproduction, const struct options *
 {
     struct found_list candidates = {0};
     *reproduction = (struct reproduction){.options = options, .arena = arena_new()};
-    reproduction->tree = command_try_model(source, options, error);
+    reproduction->tree = lib_open_model(source, options, error);
     if (reproduction->tree == NULL)
         return false;
     if (path == NULL)
@@ -166,7 +166,7 @@ void reproduction_close(struct reproduction *reproduction)
     checkpoint_close(reproduction->opened);
     arena_free(reproduction->arena);
     if (reproduction->tree != NULL)
-        command_close(reproduction->tree);
+        lib_close_tree(reproduction->tree);
     build_classes_free(reproduction->classes);
     *reproduction = (struct reproduction){0};
 }

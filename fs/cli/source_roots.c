@@ -5,8 +5,8 @@
 #include "formats/huggingface/hub_cache_paths.h"
 #include "formats/location_local.h"
 #include "formats/location_ollama.h"
-#include "fs/cli/library.h"
 #include "fs/cli/path_list.h"
+#include "fs/lib/library.h"
 #include "models/layouts/find.h"
 
 #include <stdlib.h>

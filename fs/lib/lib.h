@@ -25,9 +25,10 @@ struct wfs_model {
 /* Opens a source as the options say, and merges their adapters. Returns NULL on failure. */
 const struct checkpoint *lib_open_checkpoint(const char *source, const struct options *options, struct error *error);
 
-/* Opens a source, which may be a pipeline if `components` is true, and makes its tree. The options must outlive it.
- * Returns NULL on failure. */
-struct tree *lib_open_tree(const char *source, bool components, const struct options *options, struct error *error);
+/* Open a source and make its tree, which the options must outlive; NULL on failure. lib_open() also takes pipelines and
+ * libraries: a source of `-o library`, or what an archive holds. lib_open_model() takes one model. */
+struct tree *lib_open(const char *source, const struct options *options, struct error *error);
+struct tree *lib_open_model(const char *source, const struct options *options, struct error *error);
 void lib_close_tree(struct tree *tree); /* frees the checkpoint, too */
 
 /* Makes a model of a tree that a program has opened, which wfs_close() closes. The program's pool and messages serve

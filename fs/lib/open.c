@@ -1,11 +1,14 @@
 /* Opening sources, for wfs.h and for commands, and their notes. */
 #include "base/arena.h"
+#include "formats/archive/location.h"
 #include "fs/lib/lib.h"
+#include "fs/lib/library.h"
 #include "models/derive/derive.h"
 #include "models/formats.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct wfs_context program; /* with the program's pool and messages */
 
@@ -25,7 +28,7 @@ const struct checkpoint *lib_open_checkpoint(const char *source, const struct op
     return read != NULL ? derive(read, &wanted, error) : NULL;
 }
 
-struct tree *lib_open_tree(const char *source, bool components, const struct options *options, struct error *error)
+static struct tree *open_tree(const char *source, bool components, const struct options *options, struct error *error)
 {
     struct options opening = *options;
     opening.open.components = components;
@@ -34,6 +37,21 @@ struct tree *lib_open_tree(const char *source, bool components, const struct opt
     if (tree == NULL)
         checkpoint_close(checkpoint);
     return tree;
+}
+
+struct tree *lib_open(const char *source, const struct options *options, struct error *error)
+{
+    size_t archive = archive_prefix(source);
+    bool is_whole = archive > 0 && source[archive + strspn(source + archive, "/")] == '\0';
+    struct tree *tree = options->library || is_whole ? NULL : open_tree(source, true, options, error);
+    if (tree == NULL && (options->library || archive_prefix(source) > 0))
+        tree = library_open(&source, 1, options, error);
+    return tree;
+}
+
+struct tree *lib_open_model(const char *source, const struct options *options, struct error *error)
+{
+    return open_tree(source, false, options, error);
 }
 
 void lib_close_tree(struct tree *tree)
@@ -88,8 +106,7 @@ static bool open_model(void *context, struct error *error)
         return lib_misuse(error, "no source is given");
     opening->options = memory_alloc(sizeof *opening->options);
     options_init(opening->options);
-    struct tree *tree =
-        parse_options(opening, error) ? lib_open_tree(opening->source, true, opening->options, error) : NULL;
+    struct tree *tree = parse_options(opening, error) ? lib_open(opening->source, opening->options, error) : NULL;
     if (tree != NULL)
         opening->model = new_model(opening->context, opening->options, tree);
     else

@@ -68,11 +68,12 @@ WFS_API void wfs_context_free(wfs_context *context);
 /* A model: an open source. */
 typedef struct wfs_model wfs_model;
 
-/* Opens a source: a file, a directory, ORG/NAME of the local hub cache, or a URL (wfs(1)). `options` is a list of words
- * as after -o, NULL at its end: "lora=DIR", "follow-links"; a comma is part of a value. NULL means no options. Options
- * for mounts are refused; layout and shards need the path of a layout's file, as names are looked up beside the
- * program. cache, cache-size, cacert, timeout and offline hold for the whole process: other values fail once they are
- * in use. */
+/* Opens a source: a file, a directory, ORG/NAME of the local hub cache, or a URL (wfs(1)). `options` is a list of
+ * words as after -o, NULL at its end: "lora=DIR", "follow-links"; a comma is part of a value. NULL means no options.
+ * With "library", the source is a directory of models, each shown as models/PUBLISHER/NAME/ and opened when a path
+ * first leads there; their tensors are not counted. Options for mounts are refused; layout and shards need the path of
+ * a layout's file, as names are looked up beside the program. cache, cache-size, cacert, timeout and offline hold for
+ * the whole process: other values fail once they are in use. */
 WFS_API wfs_model *wfs_open(wfs_context *context, const char *source, const char *const *options,
                             struct wfs_error *ret_error);
 

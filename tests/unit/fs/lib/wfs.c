@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { ROWS = 6, COLUMNS = 64, CUBE = 2 * 3 * 4 };
@@ -115,6 +116,26 @@ static void remote_options_hold(wfs_context *context)
         CHECK((model != NULL) == (*rows[i].refusal == '\0') && error.code == (model != NULL ? 0 : EINVAL));
         wfs_close(model);
     }
+}
+
+/* A folder of models is shown as models/ORG/NAME. */
+static void libraries(wfs_context *context)
+{
+    const char *const words[] = {"library", NULL};
+    struct wfs_entry entry;
+    struct wfs_error error;
+    CHECK(mkdir("models", 0700) == 0 && mkdir("models/org", 0700) == 0);
+    CHECK(link("model.safetensors", "models/org/first.safetensors") == 0);
+    wfs_model *model = wfs_open(context, "models", words, NULL);
+    if (CHECK(model != NULL)) {
+        CHECK(wfs_tensor_count(model) == 0);
+        CHECK(wfs_stat(model, "models/org/first", &entry, NULL) && S_ISDIR(entry.mode));
+        CHECK(!wfs_stat(model, "models/org/second", &entry, &error) && error.code == ENOENT);
+    }
+    wfs_close(model);
+    CHECK(mkdir("nothing", 0700) == 0);
+    CHECK(wfs_open(context, "nothing", words, &error) == NULL);
+    CHECK_TEXT(error.message, "nothing: holds no models");
 }
 
 /* Reads a file in pieces of a length; returns whether they are the bytes. */
@@ -489,6 +510,7 @@ int main(void)
     lack_of_memory(context); /* before there are threads, each with a heap of its own */
     openings(context);
     remote_options_hold(context);
+    libraries(context);
     wfs_model *model = wfs_open(context, "model.safetensors", NULL, NULL);
     if (CHECK(model != NULL)) {
         files(model);

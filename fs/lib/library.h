@@ -1,4 +1,4 @@
-/* Libraries of models (fs/tree/library.h), as commands open them.
+/* Libraries of models (fs/tree/library.h): how they are found.
  *
  * A source is a model, or a directory of models: its entries that hold models, one level deeper too, so that a hub
  * cache and a folder PUBLISHER/NAME are such directories. The components of a pipeline are models, NAME-COMPONENT. Only
@@ -10,8 +10,9 @@
 
 #include "fs/options/options.h"
 
-/* Returns the tree of the sources' models, or reports an error and returns NULL. command_close() closes it. */
-struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options);
+/* Returns the tree of the sources' models, or NULL. lib_close_tree() closes it. The options must outlive it. */
+struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options,
+                          struct error *error);
 
 /* Splits "ORG/NAME=SOURCE"; an argument without '=', or one that begins like a path, is only a source. */
 const char *library_split(const char *argument, struct arena *arena, const char **ret_id);

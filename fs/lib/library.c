@@ -1,4 +1,4 @@
-#include "fs/cli/library.h"
+#include "fs/lib/library.h"
 
 #include "base/report.h"
 #include "base/text.h"
@@ -8,7 +8,7 @@
 #include "formats/huggingface/hub_cache.h"
 #include "formats/location_local.h"
 #include "formats/shard_name.h"
-#include "fs/cli/command.h"
+#include "fs/lib/lib.h"
 #include "fs/tree/archive_files.h"
 #include "fs/tree/library.h"
 #include "models/formats.h"
@@ -394,33 +394,37 @@ static bool add_archived_files(struct tree *tree, const char *source, struct err
     return added;
 }
 
-struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options)
+/* Finds the models of the sources, and returns the library's tree, which the checkpoint stands for. */
+static struct tree *find_models(struct checkpoint *checkpoint, const char *const *sources, size_t n_sources,
+                                const struct options *options, struct error *error)
 {
-    struct error error;
-    struct checkpoint *checkpoint = stand_in(n_sources == 1 ? sources[0] : "library", &error);
-    struct tree *tree = NULL;
-    if (checkpoint != NULL) {
-        struct opened_library *opened = arena_alloc(checkpoint->arena, sizeof *opened);
-        struct options *of_models = arena_copy(checkpoint->arena, options, sizeof *of_models);
-        of_models->library = false;
-        opened->search = (struct search){.arena = checkpoint->arena, .options = of_models};
-        bool found = true;
-        for (size_t i = 0; i < n_sources && found; i++)
-            found = add_source(&opened->search, sources[i], &error);
-        tell_apart(&opened->search);
-        opened->library = (struct library){opened->search.models, opened->search.n_models};
-        tree = found ? library_new(checkpoint, &options->content, &opened->library, &error) : NULL;
-        if (tree != NULL)
-            tree_on_free(tree, close_models, opened);
-        for (size_t i = 0; i < n_sources && tree != NULL; i++)
-            if (!add_archived_files(tree, sources[i], &error)) {
-                tree_free(tree);
-                tree = NULL;
-            }
-    }
-    if (tree == NULL) {
-        report("%s", error.message);
+    struct arena *arena = checkpoint->arena;
+    struct opened_library *opened = arena_alloc(arena, sizeof *opened);
+    struct options *of_models = arena_copy(arena, options, sizeof *of_models);
+    of_models->library = false;
+    opened->search = (struct search){.arena = arena, .options = of_models};
+    for (size_t i = 0; i < n_sources; i++)
+        if (!add_source(&opened->search, sources[i], error))
+            return NULL;
+    tell_apart(&opened->search);
+    opened->library = (struct library){opened->search.models, opened->search.n_models};
+    struct tree *tree = library_new(checkpoint, &options->content, &opened->library, error);
+    if (tree != NULL)
+        tree_on_free(tree, close_models, opened);
+    return tree;
+}
+
+struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options,
+                          struct error *error)
+{
+    struct checkpoint *checkpoint = stand_in(n_sources == 1 ? sources[0] : "library", error);
+    struct tree *tree = checkpoint != NULL ? find_models(checkpoint, sources, n_sources, options, error) : NULL;
+    for (size_t i = 0; i < n_sources && tree != NULL; i++)
+        if (!add_archived_files(tree, sources[i], error)) {
+            tree_free(tree);
+            tree = NULL;
+        }
+    if (tree == NULL)
         checkpoint_close(checkpoint);
-    }
     return tree;
 }

@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "formats/json_write.h"
 #include "formats/location.h"
-#include "fs/cli/progress.h"
 #include "fs/lib/copy.h"
+#include "fs/lib/stage.h"
 #include "fs/options/request.h"
 #include "fs/tree/build.h"
 #include "fs/tree/inventory.h"
@@ -33,8 +33,7 @@ struct hashed {
 struct hashing {
     struct hashed *files;
     size_t n_files;
-    struct lock lock; /* guards the following fields */
-    struct progress progress;
+    struct lock lock; /* guards the following fields and the stage */
     bool failed;
     struct error *error;
 };
@@ -50,7 +49,7 @@ static bool take(void *context, const void *bytes, size_t length, struct error *
     struct reading *reading = context;
     sha256_update(&reading->context, length, bytes);
     lock_take(&reading->hashing->lock);
-    progress_add(&reading->hashing->progress, length);
+    stage_add(length);
     lock_drop(&reading->hashing->lock);
     return true;
 }
@@ -84,9 +83,9 @@ static bool hash_all(struct hashed *files, size_t n_files, struct error *error)
     for (size_t i = 0; i < n_files; i++)
         n_bytes += files[i].file.size;
     lock_init(&hashing.lock);
-    progress_begin(&hashing.progress, "sha256", n_bytes);
+    stage_begin("sha256", n_bytes);
     pool_run(n_files, hash_file, &hashing);
-    progress_end(&hashing.progress);
+    stage_end();
     lock_destroy(&hashing.lock);
     return !hashing.failed;
 }

@@ -3,6 +3,7 @@
 #include "formats/shape.h"
 #include "fs/cli/command.h"
 #include "fs/cli/diff_json.h"
+#include "fs/lib/stage.h"
 #include "models/convert/model.h"
 #include "models/facts.h"
 #include "models/huggingface/hf_model.h"
@@ -149,10 +150,9 @@ static void leave_out_file_keys(struct key_matches *keys)
 
 static bool compare(struct matches *matches, struct error *error)
 {
-    struct progress progress;
-    progress_begin(&progress, "diff", compare_bytes(matches->pairs, matches->n_pairs));
-    bool compared = compare_pairs(matches->pairs, matches->n_pairs, &progress, error);
-    progress_end(&progress);
+    stage_begin("diff", compare_bytes(matches->pairs, matches->n_pairs));
+    bool compared = compare_pairs(matches->pairs, matches->n_pairs, error);
+    stage_end();
     return compared;
 }
 

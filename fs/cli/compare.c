@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/lock.h"
+#include "fs/lib/stage.h"
 #include "fs/tree/pool.h"
 #include "quant/convert.h"
 
@@ -20,8 +21,7 @@ struct range {
 struct comparison {
     struct range *ranges;
     size_t n_ranges;
-    struct lock lock; /* guards the following fields and the differences */
-    struct progress *progress;
+    struct lock lock; /* guards the following fields, the differences and the stage */
     bool failed;
     struct error *error;
 };
@@ -88,7 +88,7 @@ static void compare_bytes_of(void *context, size_t index)
     }
     lock_take(&comparison->lock);
     range->pair->difference.same_bytes &= same;
-    progress_add(comparison->progress, range->count * sizeof(float) / 2);
+    stage_add(range->count * sizeof(float) / 2);
     lock_drop(&comparison->lock);
 }
 
@@ -128,7 +128,7 @@ static void compare_values_of(void *context, size_t index)
     total->largest = sum.largest > total->largest ? sum.largest : total->largest;
     total->squares += sum.squares;
     total->base_squares += sum.base_squares;
-    progress_add(comparison->progress, range->count * sizeof(float) / 2);
+    stage_add(range->count * sizeof(float) / 2);
     lock_drop(&comparison->lock);
 }
 
@@ -148,9 +148,9 @@ static void divide(struct comparison *comparison, struct pair *pairs, size_t n_p
     }
 }
 
-bool compare_pairs(struct pair *pairs, size_t n_pairs, struct progress *progress, struct error *error)
+bool compare_pairs(struct pair *pairs, size_t n_pairs, struct error *error)
 {
-    struct comparison comparison = {.progress = progress, .error = error};
+    struct comparison comparison = {.error = error};
     const char *unused;
     for (size_t i = 0; i < n_pairs; i++)
         pairs[i].difference = (struct difference){

@@ -5,7 +5,6 @@
  * infinite, the difference is infinite. */
 #pragma once
 
-#include "fs/cli/progress.h"
 #include "quant/view.h"
 
 struct difference {
@@ -27,8 +26,8 @@ struct pair {
 double difference_rms(const struct difference *difference);
 double difference_relative(const struct difference *difference);
 
-/* Returns the most bytes of F32 values that compare_pairs() adds to a progress for these pairs. */
+/* Returns the most bytes of F32 values that compare_pairs() adds to a stage for these pairs. */
 uint64_t compare_bytes(const struct pair *pairs, size_t n_pairs);
 
-/* Compares each pair; fails if one cannot be read. The progress must have begun. */
-bool compare_pairs(struct pair *pairs, size_t n_pairs, struct progress *progress, struct error *error);
+/* Compares each pair; fails if one cannot be read. A stage must have begun (fs/lib/stage.h). */
+bool compare_pairs(struct pair *pairs, size_t n_pairs, struct error *error);

@@ -1,6 +1,7 @@
 #include "base/binary_search.h"
 #include "base/lock.h"
 #include "fs/cli/verification.h"
+#include "fs/lib/stage.h"
 #include "fs/tree/pool.h"
 #include "quant/near_tie.h"
 
@@ -32,7 +33,6 @@ struct pass {
     struct piece *pieces;
     size_t n_pieces;
     struct lock lock; /* guards the following fields and the counts of the findings */
-    struct progress *progress;
     bool failed;
     struct error *error;
 };
@@ -137,7 +137,7 @@ static void compare_piece(void *context, size_t index)
         *pass->error = error;
     pass->failed |= !done;
     add_counts(sum, &counts);
-    progress_add(pass->progress, length);
+    stage_add(length);
     lock_drop(&pass->lock);
 }
 
@@ -155,9 +155,9 @@ static void add_pieces(struct pass *pass, struct tensor_finding *finding, struct
 }
 
 bool compare_blocks(struct tensor_finding *const *findings, size_t n_findings, const struct reproduction *reproduction,
-                    struct progress *progress, struct error *error)
+                    struct error *error)
 {
-    struct pass pass = {.reproduction = reproduction, .progress = progress, .error = error};
+    struct pass pass = {.reproduction = reproduction, .error = error};
     struct arena *arena = arena_new();
     for (size_t i = 0; i < n_findings; i++)
         add_pieces(&pass, findings[i], arena);

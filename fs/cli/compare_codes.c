@@ -1,5 +1,6 @@
 #include "base/lock.h"
 #include "fs/cli/verification.h"
+#include "fs/lib/stage.h"
 #include "fs/tree/pool.h"
 #include "quant/convert.h"
 
@@ -106,7 +107,6 @@ struct pass {
     size_t n_pieces;
     struct arena *arena;
     struct lock lock; /* guards the following fields and the counts of the findings */
-    struct progress *progress;
     bool failed;
     struct error *error;
 };
@@ -169,14 +169,14 @@ static void check_piece(void *context, size_t index)
     }
     lock_take(&pass->lock);
     code_counts_add(&piece->finding->codes, &counts);
-    progress_add(pass->progress, piece->count * piece->finding->found->dtype->block_bytes);
+    stage_add(piece->count * piece->finding->found->dtype->block_bytes);
     lock_drop(&pass->lock);
 }
 
 bool compare_codes(struct tensor_finding *const *findings, size_t n_findings, const struct reproduction *reproduction,
-                   struct progress *progress, struct error *error)
+                   struct error *error)
 {
-    struct pass pass = {.expected = &reproduction->file, .progress = progress, .error = error, .arena = arena_new()};
+    struct pass pass = {.expected = &reproduction->file, .error = error, .arena = arena_new()};
     lock_init(&pass.lock);
     for (size_t i = 0; i < n_findings && !pass.failed; i++) {
         struct error why;

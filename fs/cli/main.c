@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "formats/location_local.h"
 #include "fs/cli/command.h"
+#include "fs/cli/progress.h"
 #include "fs/cli/revision.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/build.h"
@@ -365,6 +366,7 @@ int main(int argc, char **argv)
 {
     process_allow(PROCESS_ALL);
     pool_share(pool_new(0));
+    progress_of_stages();
     hold_standard_descriptors();
     setenv("TZ", ":/etc/localtime", 0); /* the default, which libzip's mktime() then need not look for at each member */
     if (argc > 1 && is_mount_helper(argc, argv))

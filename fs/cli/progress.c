@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "fs/cli/terminal.h"
+#include "fs/lib/stage.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -132,4 +133,27 @@ void progress_end(struct progress *progress)
     clock_gettime(CLOCK_MONOTONIC, &now);
     draw(progress, &now);
     fputc('\n', stderr);
+}
+
+static struct progress stage;
+
+static void begin_stage(const char *name, uint64_t n_bytes)
+{
+    progress_begin(&stage, name, n_bytes);
+}
+
+static void add_to_stage(uint64_t n_bytes)
+{
+    progress_add(&stage, n_bytes);
+}
+
+static void end_stage(void)
+{
+    progress_end(&stage);
+}
+
+void progress_of_stages(void)
+{
+    static const struct stage_watcher watcher = {begin_stage, add_to_stage, end_stage};
+    stage_watch(&watcher);
 }

@@ -20,6 +20,9 @@ void progress_set(struct progress *progress, uint64_t n_bytes); /* sets the byte
 void progress_hide(const struct progress *progress);            /* until the next step, to print something else */
 void progress_end(struct progress *progress);                   /* leaves the line on the terminal, complete or not */
 
+/* Shows the stages of libwfs (fs/lib/stage.h) as such lines. Call it before there are threads. */
+void progress_of_stages(void);
+
 /* Writes "1.23 GB" or "17 bytes": powers of 1000, three digits. Returns `out`. */
 enum { SIZE_TEXT = 16 };
 char *size_text(uint64_t n_bytes, char out[SIZE_TEXT]);

@@ -1,5 +1,6 @@
 #include "fs/cli/verification.h"
 
+#include "fs/lib/stage.h"
 #include "models/formats.h"
 #include "quant/convert.h"
 
@@ -38,7 +39,6 @@ static bool weigh_all(struct verification *verification, const struct checkpoint
 {
     struct pair *pairs = arena_array(arena, 2 * verification->n_tensors + 1, sizeof *pairs);
     struct tensor_finding **weighed = arena_array(arena, verification->n_tensors + 1, sizeof(struct tensor_finding *));
-    struct progress progress;
     const char *unused;
     size_t n_pairs = 0, n_weighed = 0;
     for (size_t i = 0; i < verification->n_tensors; i++) {
@@ -60,9 +60,9 @@ static bool weigh_all(struct verification *verification, const struct checkpoint
     }
     if (n_pairs == 0)
         return true;
-    progress_begin(&progress, "weighing", compare_bytes(pairs, n_pairs));
-    bool compared = compare_pairs(pairs, n_pairs, &progress, error);
-    progress_end(&progress);
+    stage_begin("weighing", compare_bytes(pairs, n_pairs));
+    bool compared = compare_pairs(pairs, n_pairs, error);
+    stage_end();
     for (size_t i = 0; compared && i < n_weighed; i++) {
         const struct difference *found = &pairs[2 * i].difference, *cost = &pairs[2 * i + 1].difference;
         weighed[i]->weighed = found->has_values;
@@ -141,11 +141,10 @@ static void settle(struct verification *verification)
 static bool check_codes(struct tensor_finding **found, size_t *n_found, uint64_t n_bytes,
                         const struct reproduction *reproduction, struct error *error)
 {
-    struct progress progress;
     size_t n_left = 0;
-    progress_begin(&progress, "checking", n_bytes);
-    bool checked = compare_codes(found, *n_found, reproduction, &progress, error);
-    progress_end(&progress);
+    stage_begin("checking", n_bytes);
+    bool checked = compare_codes(found, *n_found, reproduction, error);
+    stage_end();
     for (size_t i = 0; i < *n_found; i++)
         if (!found[i]->by_codes)
             found[n_left++] = found[i];
@@ -158,7 +157,6 @@ static bool compare_values(struct verification *verification, const struct repro
                            struct arena *arena, struct error *error)
 {
     struct tensor_finding **found = arena_array(arena, verification->n_tensors + 1, sizeof(struct tensor_finding *));
-    struct progress progress;
     size_t n_found = 0;
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < verification->n_tensors; i++)
@@ -168,9 +166,9 @@ static bool compare_values(struct verification *verification, const struct repro
         }
     if (!check_codes(found, &n_found, n_bytes, reproduction, error))
         return false;
-    progress_begin(&progress, "comparing", n_bytes);
-    bool compared = compare_blocks(found, n_found, reproduction, &progress, error);
-    progress_end(&progress);
+    stage_begin("comparing", n_bytes);
+    bool compared = compare_blocks(found, n_found, reproduction, error);
+    stage_end();
     if (compared)
         settle(verification);
     return compared;

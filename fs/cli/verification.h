@@ -76,12 +76,12 @@ bool verify(const struct checkpoint *file, const struct reproduction *reproducti
 /* Compares the blocks of tensors in one pass over both files, and counts what differs: for the findings with both
  * tensors, of one type and shape. */
 bool compare_blocks(struct tensor_finding *const *findings, size_t n_findings, const struct reproduction *reproduction,
-                    struct progress *progress, struct error *error);
+                    struct error *error);
 
 /* Checks the codes of tensors whose blocks are not those of the reproduction in one pass over the file and the source,
  * and sets by_codes and what belongs to it: for the findings with both tensors, of one type and shape. */
 bool compare_codes(struct tensor_finding *const *findings, size_t n_findings, const struct reproduction *reproduction,
-                   struct progress *progress, struct error *error);
+                   struct error *error);
 
 /* Returns the span that encodes exactly this tensor; NULL: its bytes are copied, so that no rounding is involved. */
 const struct span *expected_span(const struct vfile *file, const struct tensor_finding *finding);

@@ -1,8 +1,8 @@
 #include "base/report.h"
-#include "fs/cli/attestation.h"
 #include "fs/cli/command.h"
 #include "fs/cli/json_page.h"
 #include "fs/cli/terminal.h"
+#include "fs/lib/attestation.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
-#include "fs/cli/paths.h"
+#include "fs/lib/paths.h"
 
 #include <ctype.h>
 #include <errno.h>

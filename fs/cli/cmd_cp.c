@@ -4,11 +4,11 @@
 #include "fs/cli/copy_total.h"
 #include "fs/cli/part_number.h"
 #include "fs/cli/parts_copy.h"
-#include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/reflink.h"
 #include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
+#include "fs/lib/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 #include "base/sha256.h"
 #include "fs/cli/command.h"
 #include "fs/cli/hub_cache_copy.h"
-#include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/lib/copy.h"
+#include "fs/lib/paths.h"
 
 #include <nettle/base16.h>
 #include <nettle/sha1.h>

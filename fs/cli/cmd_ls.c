@@ -1,9 +1,9 @@
 #include "base/report.h"
 #include "fs/cli/command.h"
 #include "fs/cli/json_page.h"
-#include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
+#include "fs/lib/paths.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,10 +5,10 @@
 #include "base/sha256.h"
 #include "fs/cli/command.h"
 #include "fs/cli/json_page.h"
-#include "fs/cli/paths.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "fs/lib/copy.h"
+#include "fs/lib/paths.h"
 #include "fs/tree/pool.h"
 
 #include <nettle/base16.h>

@@ -5,8 +5,8 @@
 #include "fs/cli/archives.h"
 #include "fs/cli/command.h"
 #include "fs/cli/json_page.h"
-#include "fs/cli/verification.h"
 #include "fs/cli/verify_attestation.h"
+#include "fs/lib/verification.h"
 #include "models/facts.h"
 #include "models/formats.h"
 

@@ -1,7 +1,7 @@
 /* What a copy of several files takes, found before the first is written. */
 #pragma once
 
-#include "fs/cli/paths.h"
+#include "fs/lib/paths.h"
 
 struct copy_total {
     size_t n_files;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "fs/cli/match.h"
+#include "fs/lib/match.h"
 
 /* Two checkpoints after the comparison. */
 struct comparison {

@@ -5,8 +5,8 @@
  * the copy itself. */
 #pragma once
 
-#include "fs/cli/paths.h"
 #include "fs/lib/parts_header.h"
+#include "fs/lib/paths.h"
 #include "fs/options/options.h"
 
 struct parts_task {

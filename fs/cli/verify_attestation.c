@@ -2,8 +2,8 @@
 
 #include "base/report.h"
 #include "base/text.h"
-#include "fs/cli/attestation.h"
 #include "fs/cli/json_page.h"
+#include "fs/lib/attestation.h"
 
 #include <stdlib.h>
 #include <string.h>

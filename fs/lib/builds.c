@@ -1,4 +1,4 @@
-#include "fs/cli/builds.h"
+#include "fs/lib/builds.h"
 
 #include "base/buffer.h"
 #include "base/sha256.h"

@@ -3,7 +3,7 @@
 
 #include "formats/gguf/kv.h"
 #include "formats/tensor_set.h"
-#include "fs/cli/compare.h"
+#include "fs/lib/compare.h"
 
 struct match {
     const struct tensor *a, *b; /* NULL: that model has no tensor of the name */

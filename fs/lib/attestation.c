@@ -1,4 +1,4 @@
-#include "fs/cli/attestation.h"
+#include "fs/lib/attestation.h"
 
 #include "base/lock.h"
 #include "base/text.h"

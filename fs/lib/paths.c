@@ -1,4 +1,4 @@
-#include "fs/cli/paths.h"
+#include "fs/lib/paths.h"
 
 #include "base/arena.h"
 #include "base/report.h"

@@ -1,7 +1,7 @@
 #include "base/binary_search.h"
 #include "base/lock.h"
-#include "fs/cli/verification.h"
 #include "fs/lib/stage.h"
+#include "fs/lib/verification.h"
 #include "fs/tree/pool.h"
 #include "quant/near_tie.h"
 

@@ -1,6 +1,6 @@
 #include "base/lock.h"
-#include "fs/cli/verification.h"
 #include "fs/lib/stage.h"
+#include "fs/lib/verification.h"
 #include "fs/tree/pool.h"
 #include "quant/convert.h"
 

@@ -9,9 +9,9 @@
  * weights of another model give one many times larger. */
 #pragma once
 
-#include "fs/cli/builds.h"
-#include "fs/cli/match.h"
-#include "fs/cli/reproduction.h"
+#include "fs/lib/builds.h"
+#include "fs/lib/match.h"
+#include "fs/lib/reproduction.h"
 #include "quant/codes_check.h"
 
 /* Verdicts about a tensor, the worst last. */

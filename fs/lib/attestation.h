@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/sha256.h"
-#include "fs/cli/paths.h"
+#include "fs/lib/paths.h"
 #include "fs/options/options.h"
 
 struct attested_file {

@@ -1,4 +1,4 @@
-#include "fs/cli/compare.h"
+#include "fs/lib/compare.h"
 
 #include "base/arena.h"
 #include "base/lock.h"

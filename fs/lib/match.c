@@ -1,4 +1,4 @@
-#include "fs/cli/match.h"
+#include "fs/lib/match.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
  * option that would change what a model computes is never added. */
 #pragma once
 
-#include "fs/cli/command.h"
-#include "fs/cli/match.h"
+#include "fs/lib/lib.h"
+#include "fs/lib/match.h"
 #include "fs/tree/tree.h"
 #include "models/references/references.h"
 

@@ -1,4 +1,4 @@
-#include "fs/cli/verification.h"
+#include "fs/lib/verification.h"
 
 #include "fs/lib/stage.h"
 #include "models/formats.h"

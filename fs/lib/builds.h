@@ -5,7 +5,7 @@
  * write other values only where a packing says so (`mended`). */
 #pragma once
 
-#include "fs/cli/reproduction.h"
+#include "fs/lib/reproduction.h"
 
 /* A run of builds, oldest first. */
 struct build_class {

@@ -1,8 +1,8 @@
-#include "fs/cli/reproduction.h"
+#include "fs/lib/reproduction.h"
 
 #include "base/text.h"
-#include "fs/cli/builds.h"
-#include "fs/cli/paths.h"
+#include "fs/lib/builds.h"
+#include "fs/lib/paths.h"
 #include "fs/options/request.h"
 #include "models/convert/edits.h"
 #include "models/formats.h"

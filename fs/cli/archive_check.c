@@ -119,3 +119,12 @@ int archive_verify(const char *text)
     report("%s", error.message);
     return TROUBLE;
 }
+
+bool archive_holds(const char *source)
+{
+    struct error unused;
+    const char *file;
+    if (strstr(source, "://") != NULL)
+        location_close(location_open(source, LOCATION_INSIDE, &file, &unused));
+    return archive_prefix(source) > 0;
+}

@@ -20,3 +20,6 @@ bool archive_check_file(struct archive *archive, size_t member, size_t index, st
 /* Checks the files that a text names, ARCHIVE or ARCHIVE/NAME..., and prints the result. Returns the exit status: 0,
  * or 1 if a file is damaged, or 2 if the archive cannot be read. */
 int archive_verify(const char *text);
+
+/* Reports whether a source is an archive, or in one. A URL is opened for that. */
+bool archive_holds(const char *source);

@@ -2,13 +2,17 @@
 
 #include "base/report.h"
 #include "base/text.h"
+#include "formats/checkpoint.h"
+#include "formats/location.h"
 #include "formats/zip/zip.h"
 #include "fs/cli/progress.h"
+#include "models/formats.h"
 
 #include <stdio.h>
 #include <string.h>
 
-bool is_archive(const struct source *source)
+/* Reports whether a file can be read and begins as a zip archive does. */
+static bool is_archive(const struct source *source)
 {
     char head[4];
     struct error unused;
@@ -56,7 +60,8 @@ static size_t check_members(const struct zip_directory *directory, const char *n
     return n_damaged;
 }
 
-enum archives check_archive(const struct source *source)
+/* Prints a line on stdout for the archive, if its directory can be read. Never returns ARCHIVES_NONE. */
+static enum archives check_archive(const struct source *source)
 {
     char size[SIZE_TEXT];
     struct error error;
@@ -87,5 +92,28 @@ enum archives check_archives(const struct checkpoint *checkpoint)
         enum archives one = is_archive(checkpoint->sources[i]) ? check_archive(checkpoint->sources[i]) : ARCHIVES_NONE;
         found = one > found ? one : found;
     }
+    return found;
+}
+
+enum archives check_named_archives(const char *name, struct error *error)
+{
+    const struct open_options plain = {0};
+    struct error unused;
+    enum archives found = ARCHIVES_NONE;
+    struct source *file = location_open_file(name, &unused);
+    if (file != NULL && is_archive(file)) {
+        found = check_archive(file);
+        source_close(file);
+        return found;
+    }
+    source_close(file);
+    error_set(
+        error,
+        "%s: not a zip archive of torch or numpy, so it has no checksums; to compare a GGUF, name its SOURCE, too",
+        name);
+    const struct checkpoint *checkpoint = checkpoint_open(name, formats, &plain, error);
+    if (checkpoint != NULL)
+        found = check_archives(checkpoint);
+    checkpoint_close(checkpoint);
     return found;
 }

@@ -1,16 +1,15 @@
 /* Checking the checksums in zip archives: torch and numpy files. */
 #pragma once
 
-#include "formats/checkpoint.h"
+#include "base/error.h"
 
 enum archives { ARCHIVES_NONE, ARCHIVES_WHOLE, ARCHIVES_DAMAGED };
 
-/* Reports whether a file can be read and begins as a zip archive does. */
-bool is_archive(const struct source *source);
+/* Checks a zip archive itself, or the archives among the weights files of a directory or a hub folder: reads every
+ * member and compares its CRC. Prints a line on stdout for each archive, reports each damaged member, and shows the
+ * progress on a terminal. Returns the worst result; ARCHIVES_NONE, with the reason: no archives. */
+enum archives check_named_archives(const char *name, struct error *error);
 
-/* Reads every member of an archive and compares its CRC. Prints a line on stdout for the archive, if its directory can
- * be read; reports each damaged member, and shows the progress on a terminal. Never returns ARCHIVES_NONE. */
-enum archives check_archive(const struct source *source);
-
-/* Checks all archives among a checkpoint's weights files. Returns the worst result; ARCHIVES_NONE: no archives. */
+/* Checks all archives among a checkpoint's weights files, like check_named_archives(). */
+struct checkpoint;
 enum archives check_archives(const struct checkpoint *checkpoint);

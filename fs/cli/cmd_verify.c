@@ -1,14 +1,11 @@
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/archive/location.h"
 #include "fs/cli/archive_check.h"
 #include "fs/cli/archives.h"
 #include "fs/cli/command.h"
 #include "fs/cli/json_page.h"
 #include "fs/cli/verify_attestation.h"
 #include "fs/lib/verification.h"
-#include "models/facts.h"
-#include "models/formats.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -27,26 +24,14 @@ enum {
 };
 enum { FLAG_ALL, FLAG_JSON, FLAG_ATTESTATION };
 
-static const char *const verdict_names[TENSOR_VERDICTS] = {
-    [TENSOR_SAME] = "same",
-    [TENSOR_NEAR_TIES] = "near ties",
-    [TENSOR_NEAREST_CODES] = "nearest codes",
-    [TENSOR_OTHER_TYPE] = "other type",
-    [TENSOR_OTHER_ROUNDING] = "other rounding",
-    [TENSOR_MISSING] = "missing",
-    [TENSOR_UNKNOWN] = "unknown",
-    [TENSOR_OTHER_SHAPE] = "other shape",
-    [TENSOR_OTHER_WEIGHTS] = "other weights",
-};
-
 static const struct {
-    const char *word, *text;
+    const char *text;
     int status;
 } answers[] = {
-    [ANSWER_IDENTICAL] = {"identical", ": identical to ", EXIT_SAME},
-    [ANSWER_EQUAL] = {"equal", ": equal, but not identical, to ", EXIT_EQUAL},
-    [ANSWER_NEAREST] = {"nearest codes", ": quantized from the same weights with other scales than ", EXIT_NEAREST},
-    [ANSWER_DIFFERENT] = {"different", ": different; the nearest is ", EXIT_DIFFERENT},
+    [ANSWER_IDENTICAL] = {": identical to ", EXIT_SAME},
+    [ANSWER_EQUAL] = {": equal, but not identical, to ", EXIT_EQUAL},
+    [ANSWER_NEAREST] = {": quantized from the same weights with other scales than ", EXIT_NEAREST},
+    [ANSWER_DIFFERENT] = {": different; the nearest is ", EXIT_DIFFERENT},
 };
 
 /* Returns the largest ratio of an error to the error of its type, for the tensors of a verdict; 0 if none is known. */
@@ -276,7 +261,7 @@ static void print_tensor(const struct tensor_finding *finding)
     const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
     char name[512];
     text_printable(named->name, named->name_length, name, sizeof name);
-    printf("tensor %s: %s", name, verdict_names[finding->verdict]);
+    printf("tensor %s: %s", name, verdict_word(finding->verdict));
     if (finding->found != NULL && finding->expected != NULL) {
         if (finding->found->dtype != finding->expected->dtype)
             printf(", %s instead of %s", finding->found->dtype->name, finding->expected->dtype->name);
@@ -323,138 +308,10 @@ static void print_all(const struct verification *verification)
     }
 }
 
-/* Returns the builds that write a reproduction's header; NULL if it follows another tool. */
-static const struct build_class *builds_of(const struct reproduction *reproduction)
-{
-    unsigned build = reference_build(&reproduction->options->content.request.references);
-    return reproduction->classes != NULL ? build_classes_of(reproduction->classes, build) : NULL;
-}
-
-/* JSON */
-
-enum { DIGITS = 9 };
-
-/* Puts the counts of blocks; `first` is NULL for all tensors together. */
-static void put_blocks(struct json_writer *writer, const struct block_counts *blocks, const uint64_t *first)
-{
-    json_begin_object(writer, "blocks");
-    json_put_number(writer, "all", blocks->n_blocks);
-    json_put_number(writer, "different", blocks->n_different);
-    json_put_number(writer, "near_ties", blocks->n_near);
-    json_put_number(writer, "close", blocks->n_close);
-    if (first != NULL)
-        json_put_number(writer, "first", *first);
-    json_put_f64(writer, "largest", blocks->largest, DIGITS);
-    json_end(writer);
-}
-
-/* Puts what is known of codes and scales; `cast` is NULL for all tensors together, and for values that were not cast.
- */
-static void put_codes(struct json_writer *writer, const struct code_counts *codes, const char *cast)
-{
-    json_begin_object(writer, "codes");
-    json_put_number(writer, "all", codes->n_codes);
-    json_put_number(writer, "other", codes->n_other);
-    json_put_number(writer, "second_nearest", codes->n_loose);
-    if (codes->first_other != UINT64_MAX)
-        json_put_number(writer, "first_other", codes->first_other);
-    if (cast != NULL)
-        json_put_text(writer, "cast", cast);
-    json_end(writer);
-    json_begin_object(writer, "scales");
-    json_put_number(writer, "all", codes->n_scales);
-    json_put_number(writer, "outside", codes->n_outside);
-    if (codes->first_outside != UINT64_MAX)
-        json_put_number(writer, "first_outside", codes->first_outside);
-    if (codes->least <= codes->most) {
-        json_put_f64(writer, "least", codes->least, DIGITS);
-        json_put_f64(writer, "most", codes->most, DIGITS);
-    }
-    json_end(writer);
-}
-
-static void put_tensor(struct json_writer *writer, const struct tensor_finding *finding)
-{
-    const struct tensor *named = finding->found != NULL ? finding->found : finding->expected;
-    json_put_template(writer, "\n{'name': %t, 'verdict': %s", named->name, (size_t)named->name_length,
-                      verdict_names[finding->verdict]);
-    if (finding->found != NULL)
-        json_put_text(writer, "dtype", finding->found->dtype->name);
-    if (finding->expected != NULL)
-        json_put_text(writer, "expected", finding->expected->dtype->name);
-    if (finding->blocks.n_different > 0)
-        put_blocks(writer, &finding->blocks, &finding->blocks.first);
-    if (finding->by_codes)
-        put_codes(writer, &finding->codes, finding->cast);
-    if (finding->weighed) {
-        json_put_f64(writer, "error", finding->error, DIGITS);
-        json_put_f64(writer, "relative_error", finding->relative, DIGITS);
-        if (finding->cost_is_known)
-            json_put_f64(writer, "cost", finding->cost, DIGITS);
-    }
-    json_end(writer);
-}
-
-static void put_builds(struct json_writer *writer, const struct build_class *class)
-{
-    if (class == NULL)
-        json_put_null(writer, "builds");
-    else
-        json_put_template(writer, "'builds': {'first': %u, 'last': %u}", (uint64_t) class->builds.first,
-                          (uint64_t) class->builds.last);
-}
-
-static void put_key(struct json_writer *writer, const struct key_match *match, const struct build_class *class)
-{
-    json_put_template(writer, "\n{'key': %s", match->a != NULL ? match->a->key : match->b->key);
-    if (match->b != NULL)
-        gguf_put_json(writer, "value", match->b, SHOWN_ELEMENTS);
-    if (match->a != NULL)
-        gguf_put_json(writer, "expected", match->a, SHOWN_ELEMENTS);
-    if (class != NULL)
-        put_builds(writer, class);
-    json_end(writer);
-}
-
-/* Puts the counts of all tensors that were checked by codes; the numbers of blocks belong to single tensors. */
-static void put_all_codes(struct json_writer *writer, const struct code_counts *codes)
-{
-    struct code_counts all = *codes;
-    all.first_other = all.first_outside = UINT64_MAX;
-    put_codes(writer, &all, NULL);
-}
-
-static void print_json(const struct verification *verification, const struct reproduction *reproduction,
-                       const char *file, const char *source, const char *command)
-{
-    struct json_page page;
-    struct json_writer *writer = &page.writer;
-    json_page_begin(&page);
-    json_put_template(writer, "'file': %s, 'source': %s, 'answer': %s, 'identical': %b, 'nearest': %s, 'command': %s",
-                      file, source, answers[verification->answer].word, verification->answer == ANSWER_IDENTICAL,
-                      reproduction->path, command);
-    put_builds(writer, builds_of(reproduction));
-    put_blocks(writer, &verification->all, NULL);
-    put_all_codes(writer, &verification->codes);
-    json_break_line(writer);
-    json_begin_object(writer, "counts");
-    for (size_t i = 0; i < TENSOR_VERDICTS; i++)
-        json_put_number(writer, verdict_names[i], verification->counts[i]);
-    json_put_template(writer, "}, \n'tensors': [");
-    for (size_t i = 0; i < verification->n_tensors; i++)
-        if (verification->tensors[i].verdict != TENSOR_SAME)
-            put_tensor(writer, &verification->tensors[i]);
-    json_put_template(writer, "], \n'keys': [");
-    for (size_t i = 0; i < verification->keys.n_matches; i++)
-        put_key(writer, &verification->keys.matches[i], verification->explained[i]);
-    json_end(writer);
-    json_page_print(&page);
-}
-
 static void print_builds(const struct reproduction *reproduction)
 {
     struct buffer text = {0};
-    const struct build_class *class = builds_of(reproduction);
+    const struct build_class *class = reproduction_builds(reproduction);
     if (class == NULL)
         return;
     append_builds(&text, &class->builds);
@@ -462,135 +319,76 @@ static void print_builds(const struct reproduction *reproduction)
     buffer_free(&text);
 }
 
-static void print_lines(const struct verification *verification, const struct reproduction *reproduction,
-                        const char *file, const char *source, const char *command)
+static void print_lines(const struct verified *verified)
 {
-    text_put(file, stdout);
-    fputs(answers[verification->answer].text, stdout);
-    text_put(reproduction->path, stdout);
+    const bool is_identical = verified->verification.answer == ANSWER_IDENTICAL;
+    text_put(verified->path, stdout);
+    fputs(answers[verified->verification.answer].text, stdout);
+    text_put(verified->reproduction.path, stdout);
     fputs(" of ", stdout);
-    text_put(source, stdout);
-    if (verification->answer == ANSWER_IDENTICAL)
-        print_builds(reproduction);
-    if (verification->answer != ANSWER_IDENTICAL) {
-        struct buffer text = verdict_text(verification);
+    text_put(verified->source, stdout);
+    if (is_identical) {
+        print_builds(&verified->reproduction);
+    } else {
+        struct buffer text = verdict_text(&verified->verification);
         fputs(": ", stdout);
         text_put((const char *)text.bytes, stdout);
         buffer_free(&text);
     }
     putchar('\n');
-    if (command != NULL) {
-        fputs(verification->answer == ANSWER_IDENTICAL ? "made by: " : "made like: ", stdout);
-        text_put(command, stdout);
+    if (verified->command != NULL) {
+        fputs(is_identical ? "made by: " : "made like: ", stdout);
+        text_put(verified->command, stdout);
         putchar('\n');
     }
 }
 
-static int print(const struct verification *verification, const struct reproduction *reproduction,
-                 const struct invocation *invocation)
+static void print_json(const struct verified *verified)
 {
-    const char *file = invocation->arguments[0], *source = invocation->arguments[1], *command = NULL;
-    struct buffer text = {0};
-    if (verification->answer != ANSWER_DIFFERENT) {
-        reproduction_append_command(reproduction, source, file, &text);
-        buffer_append(&text, "", 1);
-        command = (const char *)text.bytes;
-    }
-    if (invocation->flags[FLAG_JSON])
-        print_json(verification, reproduction, file, source, command);
-    else
-        print_lines(verification, reproduction, file, source, command);
-    buffer_free(&text);
-    if (invocation->flags[FLAG_ALL] && !invocation->flags[FLAG_JSON])
-        print_all(verification);
-    return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? answers[verification->answer].status : EXIT_TROUBLE;
+    struct json_page page;
+    json_page_begin(&page);
+    verified_put(&page.writer, verified);
+    json_page_print(&page);
 }
 
-/* Checks a zip archive itself, or the archives among the weights files of a directory or a hub folder. */
-static enum archives check_named(const char *name, struct error *error)
+static int verify_gguf(const struct invocation *invocation)
 {
-    const struct open_options plain = {0};
-    struct error unused;
-    enum archives found = ARCHIVES_NONE;
-    struct source *file = location_open_file(name, &unused);
-    if (file != NULL && is_archive(file)) {
-        found = check_archive(file);
-        source_close(file);
-        return found;
+    struct verified verified;
+    struct error error;
+    if (!verify_file(invocation->arguments[0], invocation->arguments[1], invocation->options, &verified, &error)) {
+        report("%s", error.message);
+        return EXIT_TROUBLE;
     }
-    source_close(file);
-    error_set(
-        error,
-        "%s: not a zip archive of torch or numpy, so it has no checksums; to compare a GGUF, name its SOURCE, too",
-        name);
-    const struct checkpoint *checkpoint = checkpoint_open(name, formats, &plain, error);
-    if (checkpoint != NULL)
-        found = check_archives(checkpoint);
-    checkpoint_close(checkpoint);
-    return found;
+    if (invocation->flags[FLAG_JSON])
+        print_json(&verified);
+    else
+        print_lines(&verified);
+    if (invocation->flags[FLAG_ALL] && !invocation->flags[FLAG_JSON])
+        print_all(&verified.verification);
+    int status = answers[verified.verification.answer].status;
+    verified_free(&verified);
+    return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? status : EXIT_TROUBLE;
 }
 
 static int verify_archives(const char *name)
 {
     struct error error;
-    enum archives found = check_named(name, &error);
+    enum archives found = check_named_archives(name, &error);
     if (found == ARCHIVES_NONE)
         report("%s", error.message);
     int status = found == ARCHIVES_WHOLE ? EXIT_SAME : found == ARCHIVES_NONE ? EXIT_TROUBLE : EXIT_DIFFERENT;
     return finish_output(EXIT_SUCCESS) == EXIT_SUCCESS ? status : EXIT_TROUBLE;
 }
 
-static int verify_gguf(const struct checkpoint *file, const struct invocation *invocation)
-{
-    const char *source = invocation->arguments[1];
-    struct verification verification;
-    struct reproduction reproduction;
-    struct error error;
-    int status = EXIT_TROUBLE;
-    if (!reproduction_find(file, source, invocation->options, &reproduction, &error)) {
-        report("%s", error.message);
-        return EXIT_TROUBLE;
-    }
-    struct arena *arena = arena_new();
-    if (verify(file, &reproduction, arena, &verification, &error))
-        status = print(&verification, &reproduction, invocation);
-    else
-        report("%s", error.message);
-    arena_free(arena);
-    reproduction_close(&reproduction);
-    return status;
-}
-
-/* Reports whether a source is an archive, or in one. A URL is opened for that. */
-static bool is_in_archive(const char *source)
-{
-    struct error unused;
-    const char *file;
-    if (strstr(source, "://") != NULL)
-        location_close(location_open(source, LOCATION_INSIDE, &file, &unused));
-    return archive_prefix(source) > 0;
-}
-
 static int run(const struct invocation *invocation)
 {
     if (invocation->flags[FLAG_ATTESTATION])
         return verify_attestation(invocation->values[FLAG_ATTESTATION], invocation);
-    if (invocation->n_arguments == 1 && is_in_archive(invocation->arguments[0]))
+    if (invocation->n_arguments == 1 && archive_holds(invocation->arguments[0]))
         return finish_output(archive_verify(invocation->arguments[0]));
     if (invocation->n_arguments == 1)
         return verify_archives(invocation->arguments[0]);
-    const struct open_options plain = {0};
-    struct error error;
-    int status = EXIT_TROUBLE;
-    const struct checkpoint *file = checkpoint_open(invocation->arguments[0], formats, &plain, &error);
-    if (file != NULL && facts_of(file).keys != NULL)
-        status = verify_gguf(file, invocation);
-    else if (file != NULL)
-        report("%s: not a GGUF file", file->path);
-    else
-        report("%s", error.message);
-    checkpoint_close(file);
-    return status;
+    return verify_gguf(invocation);
 }
 
 const struct command verify_command = {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/sha256.h"
+#include "formats/json_write.h"
 #include "fs/lib/paths.h"
 #include "fs/options/options.h"
 

@@ -198,3 +198,9 @@ const struct build_class *build_classes_with(const struct build_classes *classes
     }
     return NULL;
 }
+
+const struct build_class *reproduction_builds(const struct reproduction *reproduction)
+{
+    unsigned build = reference_build(&reproduction->options->content.request.references);
+    return reproduction->classes != NULL ? build_classes_of(reproduction->classes, build) : NULL;
+}

@@ -33,3 +33,6 @@ const struct build_class *build_classes_of(const struct build_classes *classes, 
 /* Returns a run whose header has this key with this value, or lacks the key if `kv` is NULL; NULL: none. */
 const struct build_class *build_classes_with(const struct build_classes *classes, const char *key,
                                              const struct gguf_kv *kv);
+
+/* Returns the run of the build that a reproduction follows; NULL: it follows another tool. */
+const struct build_class *reproduction_builds(const struct reproduction *reproduction);

@@ -1,6 +1,7 @@
 #include "fs/lib/verification.h"
 
 #include "fs/lib/stage.h"
+#include "models/facts.h"
 #include "models/formats.h"
 #include "quant/convert.h"
 
@@ -284,4 +285,67 @@ bool verify(const struct checkpoint *file, const struct reproduction *reproducti
         verification.counts[verification.tensors[i].verdict]++;
     *ret_verification = verification;
     return find_answer(ret_verification, file, reproduction, error);
+}
+
+const char *verdict_word(enum tensor_verdict verdict)
+{
+    static const char *const words[TENSOR_VERDICTS] = {
+        [TENSOR_SAME] = "same",
+        [TENSOR_NEAR_TIES] = "near ties",
+        [TENSOR_NEAREST_CODES] = "nearest codes",
+        [TENSOR_OTHER_TYPE] = "other type",
+        [TENSOR_OTHER_ROUNDING] = "other rounding",
+        [TENSOR_MISSING] = "missing",
+        [TENSOR_UNKNOWN] = "unknown",
+        [TENSOR_OTHER_SHAPE] = "other shape",
+        [TENSOR_OTHER_WEIGHTS] = "other weights",
+    };
+    return words[verdict];
+}
+
+/* Files and sources by their names. */
+
+static const char *command_of(const struct verified *verified)
+{
+    struct buffer text = {0};
+    reproduction_append_command(&verified->reproduction, verified->source, verified->path, &text);
+    const char *command = arena_strndup(verified->arena, (const char *)text.bytes, text.length);
+    buffer_free(&text);
+    return command;
+}
+
+static bool verify_opened(struct verified *verified, const struct options *options, struct error *error)
+{
+    if (facts_of(verified->file).keys == NULL)
+        return error_set(error, "%s: not a GGUF file", verified->file->path);
+    if (!reproduction_find(verified->file, verified->source, options, &verified->reproduction, error))
+        return false;
+    verified->arena = arena_new();
+    if (!verify(verified->file, &verified->reproduction, verified->arena, &verified->verification, error)) {
+        arena_free(verified->arena);
+        reproduction_close(&verified->reproduction);
+        return false;
+    }
+    verified->command = verified->verification.answer != ANSWER_DIFFERENT ? command_of(verified) : NULL;
+    return true;
+}
+
+bool verify_file(const char *path, const char *source, const struct options *options, struct verified *ret_verified,
+                 struct error *error)
+{
+    const struct open_options plain = {0};
+    *ret_verified = (struct verified){path, source, checkpoint_open(path, formats, &plain, error)};
+    if (ret_verified->file == NULL)
+        return false;
+    if (verify_opened(ret_verified, options, error))
+        return true;
+    checkpoint_close(ret_verified->file);
+    return false;
+}
+
+void verified_free(struct verified *verified)
+{
+    arena_free(verified->arena);
+    reproduction_close(&verified->reproduction);
+    checkpoint_close(verified->file);
 }

@@ -9,6 +9,7 @@
  * weights of another model give one many times larger. */
 #pragma once
 
+#include "formats/json_write.h"
 #include "fs/lib/builds.h"
 #include "fs/lib/match.h"
 #include "fs/lib/reproduction.h"
@@ -72,6 +73,28 @@ struct verification {
  * bytes cannot be read. */
 bool verify(const struct checkpoint *file, const struct reproduction *reproduction, struct arena *arena,
             struct verification *ret_verification, struct error *error);
+
+/* Returns the word for a verdict: "near ties". */
+const char *verdict_word(enum tensor_verdict verdict);
+
+/* A GGUF that was compared with what wfs makes from a source. */
+struct verified {
+    const char *path, *source; /* as they were named */
+    const struct checkpoint *file;
+    struct reproduction reproduction;
+    struct verification verification;
+    const char *command; /* that makes the file, or one like it: "wfs cp ..."; NULL: the file is different */
+    struct arena *arena; /* holds the verification and the command */
+};
+
+/* Opens both, finds the reproduction and verifies the file. The options are for the source; texts and options must
+ * outlive the result, which verified_free() frees. */
+bool verify_file(const char *path, const char *source, const struct options *options, struct verified *ret_verified,
+                 struct error *error);
+void verified_free(struct verified *verified);
+
+/* Puts the members of the object that `wfs verify --json` prints: docs/trust.md. */
+void verified_put(struct json_writer *writer, const struct verified *verified);
 
 /* Compares the blocks of tensors in one pass over both files, and counts what differs: for the findings with both
  * tensors, of one type and shape. */

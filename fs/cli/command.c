@@ -56,7 +56,7 @@ void command_close(struct tree *tree)
 wfs_model *command_open_library(const char *source, const struct options *options)
 {
     struct tree *tree = command_open(source, options);
-    return tree != NULL ? lib_model(tree) : NULL;
+    return tree != NULL ? lib_model(tree, options) : NULL;
 }
 
 struct command_needs command_needs(const struct invocation *invocation, struct arena *arena)

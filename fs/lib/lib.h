@@ -18,7 +18,8 @@ struct wfs_context {
 
 struct wfs_model {
     const wfs_context *context;
-    struct options *options; /* the model's own; NULL: the program's, which outlive it */
+    const struct options *options;
+    struct options *own_options; /* NULL: they are the program's, which outlive the model */
     struct tree *tree;
 };
 
@@ -31,10 +32,12 @@ struct tree *lib_open(const char *source, const struct options *options, struct 
 struct tree *lib_open_model(const char *source, const struct options *options, struct error *error);
 void lib_close_tree(struct tree *tree); /* frees the checkpoint, too */
 
-/* Makes a model of a tree that a program has opened, which wfs_close() closes. The program's pool and messages serve
- * it.
- */
-wfs_model *lib_model(struct tree *tree);
+/* Makes a model of a tree that a program has opened with these options, which wfs_close() closes. The program's pool
+ * and messages serve it. */
+wfs_model *lib_model(struct tree *tree, const struct options *options);
+
+/* Adds the words that wfs_open() takes to empty options. */
+bool lib_parse_options(struct options *options, const char *const *words, struct error *error);
 
 /* Work of a call: returns false with an error. */
 typedef bool lib_work(void *call, struct error *error);

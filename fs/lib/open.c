@@ -61,16 +61,11 @@ void lib_close_tree(struct tree *tree)
     checkpoint_close(checkpoint);
 }
 
-static wfs_model *new_model(const wfs_context *context, struct options *options, struct tree *tree)
+wfs_model *lib_model(struct tree *tree, const struct options *options)
 {
     wfs_model *model = memory_alloc(sizeof *model);
-    *model = (struct wfs_model){context, options, tree};
+    *model = (struct wfs_model){.context = &program, .options = options, .tree = tree};
     return model;
-}
-
-wfs_model *lib_model(struct tree *tree)
-{
-    return new_model(&program, NULL, tree);
 }
 
 bool lib_check_unchanged(const struct origin *origin, struct error *error)
@@ -89,11 +84,10 @@ struct opening {
     wfs_model *model;
 };
 
-static bool parse_options(const struct opening *opening, struct error *error)
+bool lib_parse_options(struct options *options, const char *const *words, struct error *error)
 {
-    struct options *options = opening->options;
     options->for_library = true;
-    if (!options_parse_list(options, opening->words, error))
+    if (!options_parse_list(options, words, error))
         return error_set_code(error, options->has_bad_file ? EIO : EINVAL);
     return remote_settle(&options->open.remote, error) || error_set_code(error, EINVAL);
 }
@@ -106,12 +100,15 @@ static bool open_model(void *context, struct error *error)
         return lib_misuse(error, "no source is given");
     opening->options = memory_alloc(sizeof *opening->options);
     options_init(opening->options);
-    struct tree *tree = parse_options(opening, error) ? lib_open(opening->source, opening->options, error) : NULL;
-    if (tree != NULL)
-        opening->model = new_model(opening->context, opening->options, tree);
-    else
+    bool parsed = lib_parse_options(opening->options, opening->words, error);
+    struct tree *tree = parsed ? lib_open(opening->source, opening->options, error) : NULL;
+    if (tree == NULL) {
         options_free(opening->options);
-    return tree != NULL;
+        return false;
+    }
+    opening->model = memory_alloc(sizeof *opening->model);
+    *opening->model = (struct wfs_model){opening->context, opening->options, opening->options, tree};
+    return true;
 }
 
 wfs_model *wfs_open(wfs_context *context, const char *source, const char *const *options, struct wfs_error *ret_error)
@@ -127,9 +124,9 @@ static bool close_model(void *context, struct error *error)
 {
     wfs_model *model = context;
     lib_close_tree(model->tree);
-    if (model->options != NULL)
-        options_free(model->options);
-    free(model->options);
+    if (model->own_options != NULL)
+        options_free(model->own_options);
+    free(model->own_options);
     free(model);
     return true;
 }

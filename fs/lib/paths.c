@@ -120,6 +120,15 @@ void paths_find_below(struct tree *tree, const char *path, node_id directory, st
     tree_list(tree, directory, 0, add_entry, &(struct descent){tree, list, path});
 }
 
+void paths_add_files(struct tree *tree, const struct found_list *named, struct found_list *files)
+{
+    for (size_t i = 0; i < named->n_items; i++)
+        if (named->items[i].attributes.directory)
+            paths_find_below(tree, named->items[i].path, named->items[i].attributes.id, files);
+        else
+            found_add(files, named->items[i].path, &named->items[i].attributes);
+}
+
 bool paths_find_files(struct tree *tree, char *const *paths, size_t n_paths, struct found_list *files)
 {
     struct found_list named = {0};
@@ -127,11 +136,7 @@ bool paths_find_files(struct tree *tree, char *const *paths, size_t n_paths, str
     bool all_found = paths_find_all(tree, paths, n_paths, &named);
     if (n_paths == 0)
         paths_find(tree, "", &named, &unused);
-    for (size_t i = 0; i < named.n_items; i++)
-        if (named.items[i].attributes.directory)
-            paths_find_below(tree, named.items[i].path, named.items[i].attributes.id, files);
-        else
-            found_add(files, named.items[i].path, &named.items[i].attributes);
+    paths_add_files(tree, &named, files);
     found_free(&named);
     return all_found;
 }

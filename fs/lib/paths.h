@@ -31,6 +31,9 @@ bool paths_find_all(struct tree *tree, char *const *paths, size_t n_paths, struc
 /* Adds every file below the directory `path`, and below the directories in it; no symbolic links. */
 void paths_find_below(struct tree *tree, const char *path, node_id directory, struct found_list *list);
 
+/* Adds the files among the entries of another list, and all files below its directories. */
+void paths_add_files(struct tree *tree, const struct found_list *named, struct found_list *files);
+
 /* Adds the files that n_paths paths name, and all files below named directories; without a path, all files. Reports
  * each failure, and returns true if there was none. */
 bool paths_find_files(struct tree *tree, char *const *paths, size_t n_paths, struct found_list *files);

@@ -202,6 +202,18 @@ WFS_API void *wfs_tensor_map(wfs_model *model, size_t index, const char *dtype, 
 /* Ends a mapping of wfs_tensor_map(), of the size it returned. */
 WFS_API void wfs_unmap(void *bytes, uint64_t size);
 
+/* Compares a GGUF with what wfs makes of a source, opened with `options` as by wfs_open(): whether it was made from
+ * that source, by which build, and what differs. The result is the JSON object that `wfs verify --json` prints, without
+ * its members "wfs" and "schema": docs/trust.md. wfs_text_free() frees it. */
+WFS_API char *wfs_compare(wfs_context *context, const char *file, const char *source, const char *const *options,
+                          struct wfs_error *ret_error);
+
+/* Returns the in-toto statement that `wfs attest` prints for the files and directories of a model at `n_paths` paths,
+ * which it reads, with all that they are made from. wfs_text_free() frees it. */
+WFS_API char *wfs_attest(wfs_model *model, const char *const *paths, size_t n_paths, struct wfs_error *ret_error);
+
+WFS_API void wfs_text_free(char *text); /* NULL is allowed */
+
 #ifdef __cplusplus
 }
 #endif

@@ -108,6 +108,9 @@ _FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "tensor_read": (c_bool, [c_void_p, c_size_t, c_char_p, POINTER(Slice), c_void_p, c_uint64, _ERROR]),
     "tensor_map": (c_void_p, [c_void_p, c_size_t, c_char_p, POINTER(Slice), POINTER(c_uint64)]),
     "unmap": (None, [c_void_p, c_uint64]),
+    "compare": (c_void_p, [c_void_p, c_char_p, c_char_p, POINTER(c_char_p), _ERROR]),
+    "attest": (c_void_p, [c_void_p, POINTER(c_char_p), c_size_t, _ERROR]),
+    "text_free": (None, [c_void_p]),
 }
 
 
@@ -131,6 +134,20 @@ def call(function: Callable[..., Any], *arguments: Any, path: Any = None) -> Any
     if result is None or result is False or result == -1:
         raise error.exception(os.fspath(path) if path is not None else None)
     return result
+
+
+def call_for_text(function: Callable[..., Any], *arguments: Any, path: Any = None) -> bytes:
+    """Like call(), for a function that returns a text, which it frees."""
+    pointer = call(function, *arguments, path=path)
+    try:
+        return ctypes.string_at(pointer)
+    finally:
+        lib.wfs_text_free(pointer)
+
+
+def encode_words(words: Sequence[Any]) -> Any:
+    """The list of words that C takes, with NULL at its end."""
+    return (c_char_p * (len(words) + 1))(*[encode_path(word) for word in words], None)
 
 
 def encode_path(path: Any) -> bytes:
@@ -194,9 +211,8 @@ class Handle:
 
     def __init__(self, source: Any, words: Sequence[str], context: Context) -> None:
         self._arguments = source, words, context
-        options = (c_char_p * (len(words) + 1))(*[_without_nul(os.fsencode(word)) for word in words], None)
         self._context = context
-        self.pointer = call(lib.wfs_open, context.pointer, encode_path(source), options, path=source)
+        self.pointer = call(lib.wfs_open, context.pointer, encode_path(source), encode_words(words), path=source)
         weakref.finalize(self, _close_model, self.pointer, context)
 
     def __reduce__(self) -> Any:

@@ -11,7 +11,7 @@ from ctypes import byref
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _tables
-from ._library import Context, Entry, Handle, WfsError, call, encode_path, lib, shared_context
+from ._library import Context, Entry, Handle, WfsError, call, call_for_text, encode_path, encode_words, lib, shared_context
 from ._long import Progress, pieces, watched
 from ._tensors import Tensors, nearest_name
 
@@ -213,6 +213,20 @@ def _words(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def _context(threads: int, log: Optional[Callable[[str], None]]) -> Context:
+    return shared_context() if threads == 0 and log is None else Context(threads, log)
+
+
+def compare(file: PathLike, source: PathLike, *, threads: int = 0, log: Optional[Callable[[str], None]] = None,
+            **options: Any) -> dict[str, Any]:
+    """Compares a GGUF with what wfs makes of a source, as ``wfs verify`` does: `answer`, `builds`, `tensors` that differ ...
+    The other arguments are those of ``open()``, for the source. Ctrl-C waits for the end."""
+    text = call_for_text(lib.wfs_compare, _context(threads, log).pointer, encode_path(file), encode_path(source),
+                         encode_words(_words(options)), path=file)
+    result: dict[str, Any] = json.loads(text)
+    return result
+
+
 class Model:
     """An open model. It closes with close(), at the end of a `with`, or when nothing uses it. Pickled, or copied, it is
     opened again from its source."""
@@ -220,8 +234,7 @@ class Model:
     def __init__(self, source: PathLike, threads: int = 0, log: Optional[Callable[[str], None]] = None,
                  **options: Any) -> None:
         self._handle: Optional[Handle] = None
-        context = shared_context() if threads == 0 and log is None else Context(threads, log)
-        self._handle = Handle(source, _words(options), context)
+        self._handle = Handle(source, _words(options), _context(threads, log))
         self.source = os.fspath(source)
 
     def _open_handle(self) -> Handle:
@@ -298,6 +311,12 @@ class Model:
         the file's size; Ctrl-C, or an exception of `progress`, stops the copy and leaves nothing."""
         with self.raw(path) as file:
             file.copy_to(destination, progress)
+
+    def attest(self, *paths: PathLike) -> str:
+        """The in-toto statement of ``wfs attest`` for files, and all files of directories: their SHA-256, and that of each
+        file they are made from. Reads them all; Ctrl-C waits for the end."""
+        text = call_for_text(lib.wfs_attest, self._open_handle().pointer, encode_words(paths), len(paths), path=self.source)
+        return text.decode()
 
     def why(self, path: PathLike) -> Optional[str]:
         """Why wfs does not make a file; None: the file is there."""

@@ -73,3 +73,40 @@ assert len(printed) == 8 and numpy.array_equal(values, printed), (values, printe
         grep -q "$function()" <<<"$output"
     done
 }
+
+@test "Python compares and attests as the commands do, and opens libraries" {
+    need_plain_library
+    local llama=$HERE/../data/gguf/models/llama-tiny out=$BATS_TEST_TMPDIR
+    "$WFS" cp "$llama" gguf/model-Q4_K_M.gguf "$out/made.gguf"
+    "$WFS" cp "$llama" gguf/model-Q5_K_M.gguf "$out/other.gguf"
+    "$WFS" verify --json "$out/made.gguf" "$llama" >"$out/made.json"
+    run -1 "$WFS" verify --json "$out/other.gguf" "$out/made.gguf"
+    printf '%s' "$output" >"$out/other.json"
+    "$WFS" attest -o name=Other "$llama" hf model.gguf >"$out/statement"
+    PYTHONPATH=$HERE/../../python WFS_LIBRARY=$BUILD/fs/lib/libwfs.so "$PYTHON" - "$llama" "$out" <<'END'
+import errno, json, pathlib, sys, wfs
+llama, out = map(pathlib.Path, sys.argv[1:])
+
+def printed(name):
+    return {key: value for key, value in json.loads((out / name).read_text()).items() if key not in ("wfs", "schema")}
+
+def failure(work):
+    try:
+        work()
+    except wfs.WfsError as error:
+        return error.errno, error.strerror
+
+made, other = wfs.compare(out / "made.gguf", llama), wfs.compare(out / "other.gguf", out / "made.gguf")
+assert made["answer"] == "identical" and made == printed("made.json"), made
+assert other["answer"] == "different" and other == printed("other.json"), other
+assert failure(lambda: wfs.compare(llama, llama))[1].endswith("not a GGUF file")
+assert failure(lambda: wfs.compare(out / "made.gguf", llama, allow_other=True))[0] == errno.EINVAL
+model = wfs.open(llama, name="Other")
+assert model.attest("hf", "model.gguf") + "\n" == (out / "statement").read_text()
+assert failure(lambda: model.attest("hf", "absent"))[0] == errno.ENOENT
+assert failure(model.attest)[0] == errno.EINVAL
+library = wfs.open(llama.parent, library=True)
+path = "models/local/llama-tiny/llama-tiny-Q8_0.gguf"
+assert library.read(path) == wfs.open(llama).read("gguf/model-Q8_0.gguf")
+END
+}

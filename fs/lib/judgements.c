@@ -1,0 +1,100 @@
+/* Judging files: what they are made from, and whether others are the same. */
+#include "fs/lib/attestation.h"
+#include "fs/lib/verification.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Ends the text of a call; its memory is the caller's. */
+static char *finish_text(struct buffer *text)
+{
+    buffer_append(text, "", 1);
+    return (char *)text->bytes;
+}
+
+struct compare_call {
+    const char *file, *source;
+    const char *const *options;
+    char *text;
+};
+
+static bool compare_file(struct compare_call *call, const struct options *options, struct error *error)
+{
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
+    struct verified verified;
+    if (!verify_file(call->file, call->source, options, &verified, error))
+        return false;
+    json_begin_object(&writer, NULL);
+    verified_put(&writer, &verified);
+    json_end(&writer);
+    verified_free(&verified);
+    call->text = finish_text(&text);
+    return true;
+}
+
+static bool compare(void *context, struct error *error)
+{
+    struct compare_call *call = context;
+    struct options options;
+    if (call->file == NULL || call->source == NULL)
+        return lib_misuse(error, "no %s is given", call->file == NULL ? "file" : "source");
+    options_init(&options);
+    bool compared = lib_parse_options(&options, call->options, error) && compare_file(call, &options, error);
+    options_free(&options);
+    return compared;
+}
+
+char *wfs_compare(wfs_context *context, const char *file, const char *source, const char *const *options,
+                  struct wfs_error *ret_error)
+{
+    struct compare_call call = {file, source, options, NULL};
+    return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
+}
+
+struct attest_call {
+    wfs_model *model;
+    const char *const *paths;
+    size_t n_paths;
+    char *text;
+};
+
+static bool find_files(const struct attest_call *call, struct found_list *files, struct error *error)
+{
+    struct found_list named = {0};
+    bool found = call->n_paths > 0 || lib_misuse(error, "no path is given");
+    for (size_t i = 0; found && i < call->n_paths; i++)
+        found = paths_find(call->model->tree, call->paths[i], &named, error) || error_set_code(error, ENOENT);
+    paths_add_files(call->model->tree, &named, files);
+    found_free(&named);
+    return found;
+}
+
+static bool attest(void *context, struct error *error)
+{
+    struct attest_call *call = context;
+    struct found_list files = {0};
+    struct attestation attestation;
+    struct buffer text = {0};
+    struct arena *arena = arena_new();
+    bool attested = find_files(call, &files, error) &&
+                    attestation_make(call->model->tree, &files, call->model->options, arena, &attestation, error);
+    if (attested) {
+        attestation_append(&attestation, JSON_UTF8, &text);
+        call->text = finish_text(&text);
+    }
+    found_free(&files);
+    arena_free(arena);
+    return attested;
+}
+
+char *wfs_attest(wfs_model *model, const char *const *paths, size_t n_paths, struct wfs_error *ret_error)
+{
+    struct attest_call call = {model, paths, n_paths, NULL};
+    return lib_call(model->context, attest, &call, ret_error) ? call.text : NULL;
+}
+
+void wfs_text_free(char *text)
+{
+    free(text);
+}

@@ -21,7 +21,7 @@ attested() {
 @test "attest states the digests of virtual files and of all they are made from" {
     "$WFS" attest "$LLAMA" gguf/model-Q4_K_M.gguf model.gguf >"$OUT/statement"
     [ "$(jq -r ._type,.predicateType "$OUT/statement" | xargs)" = "https://in-toto.io/Statement/v1 https://slsa.dev/provenance/v1" ]
-    diff <(jq -r '.subject[] | "\(.digest.sha256)  \(.name)"' "$OUT/statement") <("$WFS" sha256 "$LLAMA" gguf/model-Q4_K_M.gguf model.gguf)
+    same jq -r '.subject[] | "\(.digest.sha256)  \(.name)"' "$OUT/statement" == "$WFS" sha256 "$LLAMA" gguf/model-Q4_K_M.gguf model.gguf
     diff <(jq -r '.predicate.buildDefinition.resolvedDependencies[] | "\(.digest.sha256)  \(.name)"' "$OUT/statement") \
         <(cd "$LLAMA" && sha256sum config.json model.safetensors tokenizer.model)
     [ "$(jq -c .predicate.runDetails.builder.version "$OUT/statement")" = "{\"wfs\":\"$("$WFS" --version | cut -d' ' -f2)\"}" ]

@@ -20,6 +20,18 @@ setup() {
     mkdir "$OUT"
 }
 
+@test "a comparison of two commands fails if both do" {
+    same printf 'a\n' == echo a
+    differ echo a == echo b
+    run -1 same echo a == echo b
+    run -1 differ echo a == echo a
+    run -1 same false == false
+    run -1 same true == true
+    run -1 same eval 'echo a; false' == echo a
+    run -1 same echo a == eval 'echo a; false'
+    run -1 differ eval 'echo b; false' == echo a
+}
+
 @test "ls lists the tree in its own order" {
     [ "$("$WFS" ls "$SOURCE" tensors/c64)" = "metadata.json
 raw
@@ -60,8 +72,8 @@ tensors/u8
 }
 
 @test "cat writes one file, several files, or a range through a pipe" {
-    cmp <("$WFS" cat "$SOURCE" tensors/f32/raw) <("$WFS" cat "$SOURCE" tensors/f32/f32)
-    cmp <("$WFS" cat "$SOURCE" tensors/u8/raw tensors/i8/raw) <("$WFS" cat "$SOURCE" tensors/u8/raw; "$WFS" cat "$SOURCE" tensors/i8/raw)
+    same "$WFS" cat "$SOURCE" tensors/f32/raw == "$WFS" cat "$SOURCE" tensors/f32/f32
+    same "$WFS" cat "$SOURCE" tensors/u8/raw tensors/i8/raw == eval '"$WFS" cat "$SOURCE" tensors/u8/raw; "$WFS" cat "$SOURCE" tensors/i8/raw'
     [ "$("$WFS" cat "$LARGE" tensors/large/f32 | head -c 1000 | wc -c)" -eq 1000 ]
     [ "$("$WFS" cat "$LARGE" tensors/large/q4_0 | wc -c)" -eq $((64 * 1024 * 1024 / 2 / 32 * 18)) ]
 }
@@ -111,8 +123,8 @@ tensors/u8
     "$WFS" cat "$SOURCE" metadata.json -o 'name=a\,b' | grep -qF '"a,b"'
     "$WFS" ls -o leave_output_tensor,token_embedding_type=q8_0 -o output-tensor-type=F16 -o 'tensor_type=a\,b\.c=q4_K' "$SOURCE"
     "$WFS" ls -o defaults,ro,noauto,nofail,_netdev,x-anything=1,,umask=022 "$SOURCE"
-    cmp <("$WFS" cat -o q4_0=ggml "$SOURCE" tensors/f32/q4_0) <("$WFS" cat "$SOURCE" tensors/f32/q4_0)
-    run ! cmp -s <("$WFS" cat -o q4-0=absmax7 "$SOURCE" tensors/f32/q4_0) <("$WFS" cat "$SOURCE" tensors/f32/q4_0)
+    same "$WFS" cat -o q4_0=ggml "$SOURCE" tensors/f32/q4_0 == "$WFS" cat "$SOURCE" tensors/f32/q4_0
+    differ "$WFS" cat -o q4-0=absmax7 "$SOURCE" tensors/f32/q4_0 == "$WFS" cat "$SOURCE" tensors/f32/q4_0
     "$WFS" ls -- "$SOURCE" tensors
 }
 
@@ -136,20 +148,20 @@ tensors/u8
 }
 
 @test "cat and cp take several files and patterns" {
-    cmp <("$WFS" cat "$SOURCE" 'tensors/[ui]8/raw') <("$WFS" cat "$SOURCE" tensors/i8/raw tensors/u8/raw)
-    cmp <("$WFS" cat "$SOURCE" ./metadata.json) <("$WFS" cat "$SOURCE" /metadata.json)
+    same "$WFS" cat "$SOURCE" 'tensors/[ui]8/raw' == "$WFS" cat "$SOURCE" tensors/i8/raw tensors/u8/raw
+    same "$WFS" cat "$SOURCE" ./metadata.json == "$WFS" cat "$SOURCE" /metadata.json
     fails 1 "there is no 'tensors/z" "$WFS" cat "$SOURCE" 'tensors/z*/raw'
     "$WFS" cp "$SOURCE" metadata.json 'tensors/f32/q4_*' "$OUT"
     [ "$(ls "$OUT" | tr '\n' ' ')" = "metadata.json q4_0 q4_1 q4_k " ]
-    cmp "$OUT/q4_1" <("$WFS" cat "$SOURCE" tensors/f32/q4_1)
+    same cat "$OUT/q4_1" == "$WFS" cat "$SOURCE" tensors/f32/q4_1
     fails 1 "is not a directory, and 2 files are to be copied; name a directory" "$WFS" cp "$SOURCE" metadata.json tensors/f32/raw "$OUT/file"
     [ ! -e "$OUT/file" ]
 }
 
 @test "cat --range prints just these bytes" {
     "$WFS" cat "$LARGE" tensors/large/q8_0 >"$OUT/whole"
-    cmp <("$WFS" cat --range 1000001:3000000 "$LARGE" tensors/large/q8_0) <(tail -c +1000002 "$OUT/whole" | head -c 3000000)
-    cmp <("$WFS" cat --range=35000000: "$LARGE" tensors/large/q8_0) <(tail -c +35000001 "$OUT/whole")
+    same "$WFS" cat --range 1000001:3000000 "$LARGE" tensors/large/q8_0 == eval 'tail -c +1000002 "$OUT/whole" | head -c 3000000'
+    same "$WFS" cat --range=35000000: "$LARGE" tensors/large/q8_0 == tail -c +35000001 "$OUT/whole"
     [ "$("$WFS" cat --range 0:1 "$SOURCE" metadata.json metadata.json)" = "{{" ]
     [ -z "$("$WFS" cat --range "$(wc -c <"$OUT/whole"):5" "$LARGE" tensors/large/q8_0)" ]
     fails 1 "tensors/large/q8_0: has 35651584 bytes, and --range begins at 35651585" "$WFS" cat --range 35651585:1 "$LARGE" tensors/large/q8_0
@@ -212,7 +224,7 @@ tensors/u8
     local model=$OUT/sample
     "$PYTHON" "$HERE/../data/make.py" sample "$model"
     for bits in 3 4 5; do
-        cmp <("$WFS" cat "$model" "gguf/model-Q${bits}_K.gguf") <("$WFS" cat "$model" "gguf/model-Q${bits}_K_M.gguf")
+        same "$WFS" cat "$model" "gguf/model-Q${bits}_K.gguf" == "$WFS" cat "$model" "gguf/model-Q${bits}_K_M.gguf"
     done
     run ! grep -q 'K\.gguf$' <<<"$("$WFS" ls "$model" gguf | grep -v "Q[26]_K")"
 }
@@ -295,7 +307,7 @@ END
         cp "$torch" "$OUT/$name/$name"
         head -c 100 /dev/zero >"$OUT/$name/other.bin"
         cp "$torch" "$OUT/$name/optimizer.pt"
-        cmp <("$WFS" cat "$OUT/$name" model.safetensors) <("$WFS" cat "$torch" model.safetensors)
+        same "$WFS" cat "$OUT/$name" model.safetensors == "$WFS" cat "$torch" model.safetensors
     done
     cp "$torch" "$OUT/model.pt/model.v2.pt"
     "$WFS" ls "$OUT/model.pt" # the usual name wins
@@ -374,16 +386,16 @@ used_bytes() {
     "$WFS" cp --reflink "$LARGE" model.gguf "$OUT/shared.gguf" 2>/dev/null
     "$WFS" cp "$LARGE" model.gguf "$OUT/usual.gguf"
     "$WFS" diff "$OUT/shared.gguf" "$OUT/usual.gguf"
-    "$WFS" cp --reflink "$LARGE" metadata.json /dev/stdout | cmp - <("$WFS" cat "$LARGE" metadata.json)
+    same "$WFS" cp --reflink "$LARGE" metadata.json /dev/stdout == "$WFS" cat "$LARGE" metadata.json
 }
 
 @test "cp copies a directory only with -r" {
     fails 1 "is a directory; -r" "$WFS" cp "$SOURCE" tensors "$OUT/x"
     "$WFS" cp -r "$SOURCE" tensors/f32 "$OUT"
     [ "$(ls "$OUT/f32" | wc -l)" -eq "$("$WFS" ls "$SOURCE" tensors/f32 | wc -l)" ]
-    cmp "$OUT/f32/raw" <("$WFS" cat "$SOURCE" tensors/f32/raw)
+    same cat "$OUT/f32/raw" == "$WFS" cat "$SOURCE" tensors/f32/raw
     "$WFS" cp -r "$SOURCE" / "$OUT/all"
-    cmp "$OUT/all/tensors/%2E%2E/raw" <("$WFS" cat "$SOURCE" tensors/%2E%2E/raw)
+    same cat "$OUT/all/tensors/%2E%2E/raw" == "$WFS" cat "$SOURCE" tensors/%2E%2E/raw
 }
 
 @test "cp of several files shows one total" {
@@ -428,7 +440,7 @@ used_bytes() {
     need pgrep
     refuse_tmpfile=(-f -o /dev/null -P "$OUT" -e trace=openat -e inject=openat:error=EOPNOTSUPP)
     strace "${refuse_tmpfile[@]}" "$WFS" cp "$LARGE" tensors/large/q8_0 "$OUT/file"
-    cmp "$OUT/file" <("$WFS" cat "$LARGE" tensors/large/q8_0)
+    same cat "$OUT/file" == "$WFS" cat "$LARGE" tensors/large/q8_0
     rm "$OUT/file"
     mkfifo "$BATS_TEST_TMPDIR/fifo"
     strace -f -o /dev/null -P "$OUT" -P "$LARGE" -e trace=openat,pread64 -e inject=openat:error=EOPNOTSUPP \
@@ -471,7 +483,7 @@ copy_without_close() {
     [ "$(tail -n 1 "$OUT/said")" = "wfs: $OUT/file: Disk quota exceeded" ]
     rm "$OUT/trace" "$OUT/said"
     [ "$(ls -A "$OUT")" = file ] # of before
-    cmp "$OUT/file" <("$WFS" cat "$SOURCE" metadata.json)
+    same cat "$OUT/file" == "$WFS" cat "$SOURCE" metadata.json
 }
 
 has_temporary() {
@@ -680,7 +692,7 @@ END
     [ "$(jq '.entries[] | select(.path == "tensors/f32/q8_0") | .size' "$OUT/ls.json")" -eq 34816 ]
     jq -e '.entries[] | select(.path == "tensors/f32") | .type == "directory" and .size == null' "$OUT/ls.json"
     [ "$("$WFS" ls --json -d "$SOURCE" tensors | jq -c '[.entries[].path]')" = '["tensors"]' ]
-    diff <(jq -r '.files[] | "\(.sha256)  \(.path)"' "$OUT/sha256.json") <("$WFS" sha256 "$SOURCE" tensors/f32)
+    same jq -r '.files[] | "\(.sha256)  \(.path)"' "$OUT/sha256.json" == "$WFS" sha256 "$SOURCE" tensors/f32
     jq -e 'any(.architectures[]; .gguf == "llama" and (.hugging_face | contains(["LlamaForCausalLM"])))' "$OUT/architectures.json"
     jq -e '.projectors | length > 10' "$OUT/architectures.json"
     run -1 "$WFS" diff -q "$llama" "$OUT/q8_0.gguf"
@@ -741,7 +753,7 @@ END
         "$WFS" cat "$OUT/clone" model.gguf >/dev/null
         printf "$pointer" >"$OUT/clone/$file"
         fails 1 "$file: a Git LFS pointer, not the file itself; 'git lfs pull' fetches the file" "$WFS" cat "$OUT/clone" model.gguf
-        cmp <("$WFS" cat "$OUT/clone" "$file") "$OUT/clone/$file"
+        same "$WFS" cat "$OUT/clone" "$file" == cat "$OUT/clone/$file"
     done
     for file in model.safetensors model-00001-of-00001.safetensors model.safetensors.index.json pytorch_model.bin model.gguf \
         consolidated.00.pth model.npz adapter_model.safetensors; do
@@ -774,8 +786,8 @@ END
     ln -s ../store/config "$OUT/linked/config.json"
     fails 1 "model.safetensors: a symbolic link to $OUT/store/weights, outside of the model's directory; -o follow-links follows it" \
         "$WFS" ls "$OUT/linked"
-    cmp <("$WFS" cat -o follow-links "$OUT/linked" tensors/f32/raw) <("$WFS" cat "$SOURCE" tensors/f32/raw)
-    cmp <("$WFS" cat -o follow-links "$OUT/linked" config.json) "$OUT/store/config"
+    same "$WFS" cat -o follow-links "$OUT/linked" tensors/f32/raw == "$WFS" cat "$SOURCE" tensors/f32/raw
+    same "$WFS" cat -o follow-links "$OUT/linked" config.json == cat "$OUT/store/config"
     rm "$OUT/linked/model.safetensors"
     cp "$SOURCE" "$OUT/linked"
     fails 1 "config.json: a symbolic link to $OUT/store/config, outside of the model's directory; -o follow-links follows it" \

@@ -32,7 +32,7 @@ make_pipeline() {
     cmp "$PIPELINE/unet/diffusion_pytorch_model.safetensors" "$MNT/unet/diffusion_pytorch_model.safetensors"
     cmp "$MNT/vae/hf/model.safetensors" "$MNT/vae/hf/diffusion_pytorch_model.safetensors"
     [ ! -e "$MNT/text_encoder/diffusion_pytorch_model.safetensors" ]
-    diff <(cd "$MNT" && ls) <(printf '%s\n' metadata.json model_index.json scheduler text_encoder unet vae)
+    same eval 'cd "$MNT" && ls' == printf '%s\n' metadata.json model_index.json scheduler text_encoder unet vae
     "$WFS" umount "$MNT"
 }
 
@@ -106,7 +106,7 @@ END
     make_pipeline
     printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$PIPELINE/text_encoder/model.safetensors"
     serve "$PIPELINE" "$MNT"
-    diff <(ls "$MNT/text_encoder") <(printf '%s\n' config.json metadata.json)
+    same ls "$MNT/text_encoder" == printf '%s\n' config.json metadata.json
     cmp "$PIPELINE/text_encoder/config.json" "$MNT/text_encoder/config.json"
     grep -q 'the weights cannot be used: model.safetensors: a Git LFS pointer' "$MNT/text_encoder/metadata.json"
     grep -q "^wfs: $MNT: text_encoder: model.safetensors: a Git LFS pointer" "$SERVER_LOG"
@@ -159,14 +159,14 @@ END
     "$WFS" ls -R "$PIPELINE" >"$OUT/list" 2>/dev/null
     run ! grep -E 'linked|elsewhere|stolen|sibling' "$OUT/list"
     "$WFS" cat "$PIPELINE" unet/metadata.json | grep -q 'stolen.json: a symbolic link to .*, outside of the model'
-    cmp <("$WFS" cat "$PIPELINE" unet/metadata.json) <("$WFS" cat "$PIPELINE/unet" metadata.json)
+    same "$WFS" cat "$PIPELINE" unet/metadata.json == "$WFS" cat "$PIPELINE/unet" metadata.json
 }
 
 @test "options apply to every component; options for one model are refused" {
     make_pipeline
     for options in names=gguf dtype=f16 tensor-type=conv=f32 split=1 format=safetensors allow_trailing; do
-        diff <("$WFS" ls -lR -o "$options" "$PIPELINE" unet | sed 's|^unet/||') <("$WFS" ls -lR -o "$options" "$PIPELINE/unet")
-        cmp <("$WFS" cat -o "$options" "$PIPELINE" unet/metadata.json) <("$WFS" cat -o "$options" "$PIPELINE/unet" metadata.json)
+        same eval '"$WFS" ls -lR -o "$options" "$PIPELINE" unet | sed "s|^unet/||"' == "$WFS" ls -lR -o "$options" "$PIPELINE/unet"
+        same "$WFS" cat -o "$options" "$PIPELINE" unet/metadata.json == "$WFS" cat -o "$options" "$PIPELINE/unet" metadata.json
     done
     "$WFS" cat -o format=pipeline,name=whole "$PIPELINE" metadata.json | grep -qF '"name":"whole"'
     "$WFS" cat -o format=pipeline,name=whole "$PIPELINE" unet/metadata.json | grep -qF '"name":"unet"'
@@ -203,7 +203,7 @@ END
         ln -s "$blob" "$repository/snapshots/abc/$file"
     done
     for part in unet vae; do
-        cmp <(HF_HUB_CACHE=$OUT/hub "$WFS" cat org/sd $part/model.gguf) <("$WFS" cat "$PIPELINE/$part" model.gguf)
+        same eval 'HF_HUB_CACHE=$OUT/hub "$WFS" cat org/sd $part/model.gguf' == "$WFS" cat "$PIPELINE/$part" model.gguf
     done
     HF_HUB_CACHE=$OUT/hub "$WFS" info org/sd | grep -qx sd
 }
@@ -217,7 +217,7 @@ END
     diff -r "$OUT/dense" "$MNT/2_Dense"
     "$WFS" umount "$OUT/dense"
     cmp "$OUT/model/2_Dense/model.safetensors" "$MNT/hf/2_Dense/model.safetensors"
-    diff <(cd "$OUT/model" && find . -type f | sort) <(cd "$MNT/hf" && find . -type f | sort)
+    same eval 'cd "$OUT/model" && find . -type f | sort' == eval 'cd "$MNT/hf" && find . -type f | sort'
     for file in 1_Pooling/config.json 2_Dense/config.json modules.json config.json; do
         cmp "$OUT/model/$file" "$MNT/hf/$file"
     done
@@ -239,5 +239,5 @@ END
     sed -i 's|"path": ""|"path": "0_Transformer"|' "$OUT/model/modules.json"
     "$WFS" ls "$OUT/model" | grep -qx 2_Dense
     run ! "$WFS" ls "$OUT/model" model.gguf
-    cmp <("$WFS" cat "$OUT/model" 0_Transformer/gguf/model-Q8_0.gguf) <("$WFS" cat "$OUT/model/0_Transformer" gguf/model-Q8_0.gguf)
+    same "$WFS" cat "$OUT/model" 0_Transformer/gguf/model-Q8_0.gguf == "$WFS" cat "$OUT/model/0_Transformer" gguf/model-Q8_0.gguf
 }

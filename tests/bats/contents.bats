@@ -71,7 +71,7 @@ setup() {
     [ "$(sha256sum <"$BATS_TEST_TMPDIR/copied")" = "$sum" ]
     "$WFS" cp "$LARGE" tensors/large/f32 "$BATS_TEST_TMPDIR/copied"
     [ "$(sha256sum <"$BATS_TEST_TMPDIR/copied")" = "$sum" ]
-    tail -c 1000 "$file" | cmp - <(tail -c 1000 "$BATS_TEST_TMPDIR/copied")
+    same tail -c 1000 "$file" == tail -c 1000 "$BATS_TEST_TMPDIR/copied"
     unmount "$MNT"
 }
 

@@ -21,7 +21,7 @@ make() {
     "$WFS" cat "$OUT/flux1-dev.safetensors" gguf/model-Q4_K_S.gguf >"$OUT/quantized.gguf"
     "$WFS" info --json "$OUT/quantized.gguf" | jq -e '.gguf == "flux" and .file_type == "Q4_K_S" and .tensors == 24'
     "$WFS" info -o pure "$OUT/flux1-dev.safetensors" | grep -q 'gguf/: the options of llama-quantize and split= have no effect'
-    cmp <("$WFS" cat -o pure,q4_0=absmax7 "$OUT/flux1-dev.safetensors" gguf/model-Q4_0.gguf) <("$WFS" cat "$OUT/flux1-dev.safetensors" gguf/model-Q4_0.gguf)
+    same "$WFS" cat -o pure,q4_0=absmax7 "$OUT/flux1-dev.safetensors" gguf/model-Q4_0.gguf == "$WFS" cat "$OUT/flux1-dev.safetensors" gguf/model-Q4_0.gguf
     run -1 "$WFS" cat "$OUT/flux1-dev.safetensors" gguf/model-IQ3_S.gguf
     [[ $output == *"does not write this type"* ]]
 }
@@ -32,11 +32,11 @@ make() {
         make flux-$how "$OUT/$how.safetensors"
         for file in model.gguf gguf/model-Q8_0.gguf gguf/model-F32.gguf sdcpp/model-f16.gguf diffusers/transformer/config.json; do
             [ $how = mark ] || [[ $file != sdcpp* ]] || continue # it keeps the prefix
-            cmp <("$WFS" cat "$OUT/$how.safetensors" "$file") <("$WFS" cat "$OUT/plain.safetensors" "$file")
+            same "$WFS" cat "$OUT/$how.safetensors" "$file" == "$WFS" cat "$OUT/plain.safetensors" "$file"
         done
     done
     "$WFS" cat "$OUT/mark.safetensors" model.safetensors >"$OUT/model.safetensors"
-    cmp <("$WFS" cat "$OUT/model.safetensors" model.gguf) <("$WFS" cat "$OUT/plain.safetensors" model.gguf)
+    same "$WFS" cat "$OUT/model.safetensors" model.gguf == "$WFS" cat "$OUT/plain.safetensors" model.gguf
 
     make flux-unknown "$OUT/unknown.safetensors"
     for file in model.gguf gguf/model-Q8_0.gguf sdcpp/model-f16.gguf model.safetensors hf/model.safetensors tensors/img_in.weight/f32; do
@@ -49,7 +49,7 @@ make() {
 @test "the converter's GGUF is a source like the model itself" {
     make flux "$OUT/flux.safetensors"
     "$WFS" cat "$OUT/flux.safetensors" model.gguf >"$OUT/flux.gguf"
-    cmp <("$WFS" cat "$OUT/flux.gguf" gguf/model-Q3_K_M.gguf) <("$WFS" cat "$OUT/flux.safetensors" gguf/model-Q3_K_M.gguf)
+    same "$WFS" cat "$OUT/flux.gguf" gguf/model-Q3_K_M.gguf == "$WFS" cat "$OUT/flux.safetensors" gguf/model-Q3_K_M.gguf
     "$WFS" info --json "$OUT/flux.gguf" | jq -e '[.notes[] | select(startswith("gguf/"))] == []'
     "$WFS" cat "$OUT/flux.safetensors" gguf/model-Q8_0.gguf >"$OUT/quantized.gguf"
     run -1 "$WFS" cat "$OUT/quantized.gguf" gguf/model-Q4_0.gguf
@@ -62,7 +62,7 @@ make() {
     [[ $output == *"'single_transformer_blocks.0.attn.norm_k.weight' has the name that diffusers gives it"* ]]
     make torch "$OUT/flux.pt"
     make torch-model "$OUT/flux-model.pt"
-    cmp <("$WFS" cat "$OUT/flux.pt" model.gguf) <("$WFS" cat "$OUT/flux-model.pt" model.gguf)
+    same "$WFS" cat "$OUT/flux.pt" model.gguf == "$WFS" cat "$OUT/flux-model.pt" model.gguf
     make torch-state-dict "$OUT/flux.ckpt"
     run -1 "$WFS" cat "$OUT/flux.ckpt" model.gguf
     [[ $output == *"the tensors are in 'state_dict'"* ]]
@@ -98,7 +98,7 @@ make() {
     await unreadable "$MNT/single_file.safetensors"
     unmount "$MNT"
     serve "$OUT/flux.safetensors" "$MNT"
-    cmp "$MNT/gguf/model-Q5_K_M.gguf" <("$WFS" cat "$OUT/flux.safetensors" gguf/model-Q5_K_M.gguf)
+    same cat "$MNT/gguf/model-Q5_K_M.gguf" == "$WFS" cat "$OUT/flux.safetensors" gguf/model-Q5_K_M.gguf
     unmount "$MNT"
 }
 
@@ -185,7 +185,7 @@ END
         "$WFS" cp -r "$OUT/$kind.safetensors" diffusers "$OUT/$kind"
     done
     make v1-torch "$OUT/v1.ckpt"
-    cmp <("$WFS" ls -R "$OUT/v1.ckpt" diffusers) <("$WFS" ls -R "$OUT/v1.safetensors" diffusers)
+    same "$WFS" ls -R "$OUT/v1.ckpt" diffusers == "$WFS" ls -R "$OUT/v1.safetensors" diffusers
     jq -e '.attention_head_dim == 8 and .sample_size == 64 and (.use_linear_projection | not)' "$OUT/v1/diffusers/unet/config.json"
     jq -e '.attention_head_dim == [1, 1, 1, 1] and .sample_size == 96 and .use_linear_projection and .upcast_attention' "$OUT/v2/diffusers/unet/config.json"
     jq -e '._class_name == "PNDMScheduler"' "$OUT/v1/diffusers/scheduler/scheduler_config.json"
@@ -233,7 +233,7 @@ END
     diff -r "$OUT/diffusers" "$MNT/diffusers"
     for path in unet/diffusion_pytorch_model.safetensors text_encoder/model.safetensors; do
         [ "$(stat -c %s "$MNT/diffusers/$path")" -eq "$(wc -c <"$OUT/diffusers/$path")" ]
-        cmp <(tail -c 1000 "$MNT/diffusers/$path") <(tail -c 1000 "$OUT/diffusers/$path")
+        same tail -c 1000 "$MNT/diffusers/$path" == tail -c 1000 "$OUT/diffusers/$path"
     done
     printf x | dd of="$OUT/v2.safetensors" bs=1 seek=300 conv=notrunc status=none
     await unreadable "$MNT/diffusers/unet/diffusion_pytorch_model.safetensors"

@@ -40,7 +40,7 @@ setup() {
 
 @test "a draft model has its base's tokenizer and the map of its tokens to the base's" {
     serve -o "base=$BASE" "$DRAFT" "$MNT"
-    cmp "$MNT/model.gguf" <("$WFS" cat -o "base=$BASE" "$DRAFT" model.gguf)
+    same cat "$MNT/model.gguf" == "$WFS" cat -o "base=$BASE" "$DRAFT" model.gguf
     "$WFS" info "$MNT/model.gguf" | grep -q '^tokenizer   BPE, 5 tokens'
     [ "$(tail -c 32 "$MNT/model.gguf" | od -A n -t d8 | tr -s ' \n' ' ')" = " 1 4 0 0 " ]
     unmount "$MNT"
@@ -135,5 +135,5 @@ golden.make(golden.load(sys.argv[2]), pathlib.Path(sys.argv[3]))' "$BATS_TEST_DI
     run "$WFS" cat "$model" mtp-model.gguf
     ((status == 1))
     [[ $output == *"no layers of multi-token prediction"* ]]
-    cmp <("$WFS" cat "$model" model.gguf) <("$WFS" cat -o mtp=no "$model" model.gguf)
+    same "$WFS" cat "$model" model.gguf == "$WFS" cat -o mtp=no "$model" model.gguf
 }

@@ -158,7 +158,7 @@ END
     rm "$BATS_TEST_TMPDIR/link"
     cat "$BATS_TEST_TMPDIR/moved" >/dev/null
     for file in raw f32 q8_0; do
-        cmp "$MNT/tensors/large/$file" <("$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" "tensors/large/$file")
+        same cat "$MNT/tensors/large/$file" == "$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" "tensors/large/$file"
     done
     unmount "$MNT"
     server_is_quiet
@@ -183,7 +183,7 @@ END
     cat "$MNT/tensors/large/raw" "$MNT/tensors/f32/f32" >/dev/null
     printf x | dd of="$model/model-00001-of-00002.safetensors" conv=notrunc bs=1 seek=50000 status=none
     await unreadable "$MNT/tensors/f32/raw"
-    cmp "$MNT/tensors/large/f32" <("$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" tensors/large/f32)
+    same cat "$MNT/tensors/large/f32" == "$WFS" cat "$BATS_FILE_TMPDIR/large.safetensors" tensors/large/f32
     unmount "$MNT"
     [ "$(server_lines)" -eq 3 ] # one for each file
 }
@@ -236,7 +236,7 @@ END
     cp "$BATS_FILE_TMPDIR/large.safetensors" "$SOURCE.new"
     mv "$SOURCE.new" "$SOURCE"
     check contents "$MNT" "$BATS_FILE_TMPDIR/model.safetensors" 2>&1 | grep "source is source.safetensors" # all but its name
-    cmp "$MNT/tensors/f32/f32" <("$WFS" cat "$BATS_FILE_TMPDIR/model.safetensors" tensors/f32/raw)
+    same cat "$MNT/tensors/f32/f32" == "$WFS" cat "$BATS_FILE_TMPDIR/model.safetensors" tensors/f32/raw
     unmount "$MNT"
     server_is_quiet
 }
@@ -263,7 +263,7 @@ END
     [[ $output == *"Input/output error"* ]]
     kill -INT "$tracer"
     wait "$tracer" || true
-    cmp "$MNT/tensors/large/f32" <("$WFS" cat "$SOURCE" tensors/large/f32)
+    same cat "$MNT/tensors/large/f32" == "$WFS" cat "$SOURCE" tensors/large/f32
     unmount "$MNT"
     grep "^wfs: $MNT: tensors/large/f32: read failed: source.safetensors: offset .*: Input/output error" "$SERVER_LOG"
     [ "$(server_lines)" -eq 1 ]
@@ -293,7 +293,7 @@ make_model() {
         chmod 644 "$MODEL/$file"
     done
     chmod 600 "$MODEL/notes.txt"
-    as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.gguf | cmp - <("$WFS" cat "$MODEL" model.gguf)
+    same as_other "$BATS_TEST_TMPDIR/wfs" cat "$MODEL" model.gguf == "$WFS" cat "$MODEL" model.gguf
 }
 
 @test "a small file that links out of the model is not shown, and no file is made without it" {

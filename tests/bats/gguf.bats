@@ -53,15 +53,15 @@ setup() {
     [ "$("$WFS" ls -o names=gguf "$llama" tensors)" = "$("$WFS" ls "$file" tensors)" ]
     [ "$("$WFS" ls -o names=hf "$llama" tensors | sort)" = "$("$WFS" ls "$llama" tensors | sort)" ]
     for name in $("$WFS" ls "$llama" tensors); do
-        cmp <("$WFS" cat -o names=hf "$file" "tensors/$name/f32.npy") <("$WFS" cat "$llama" "tensors/$name/f32.npy")
+        same "$WFS" cat -o names=hf "$file" "tensors/$name/f32.npy" == "$WFS" cat "$llama" "tensors/$name/f32.npy"
     done
     for name in $("$WFS" ls "$file" tensors); do
-        cmp <("$WFS" cat -o names=gguf "$llama" "tensors/$name/f32.npy") <("$WFS" cat "$file" "tensors/$name/f32.npy")
+        same "$WFS" cat -o names=gguf "$llama" "tensors/$name/f32.npy" == "$WFS" cat "$file" "tensors/$name/f32.npy"
     done
     "$WFS" cp "$llama" gguf/converter/model-q8_0.gguf "$file"
     name=model.layers.0.self_attn.q_proj.weight
     [ "$("$WFS" cat -o names=hf "$file" "tensors/$name/metadata.json" | jq -r .dtype)" = Q8_0 ]
-    cmp <("$WFS" cat -o names=hf "$file" "tensors/$name/raw") <("$WFS" cat "$llama" "tensors/$name/q8_0")
+    same "$WFS" cat -o names=hf "$file" "tensors/$name/raw" == "$WFS" cat "$llama" "tensors/$name/q8_0"
     name=model.layers.0.mlp.up_proj.weight
     [ "$("$WFS" cat -o names=hf "$file" "tensors/$name/metadata.json" | jq -c '[.source, .offset]')" = \
         "$("$WFS" cat "$file" tensors/blk.0.ffn_up.weight/metadata.json | jq -c '[.source, .offset]')" ]
@@ -186,8 +186,8 @@ written_type() {
     run -0 "$WFS" info "$file"
     [[ $output == *"family      llama, 1 layers"* ]]
     [[ $output == *"tensor 'output.weight': byte-swapped Q8_0 blocks cannot be written"* ]]
-    cmp <("$WFS" cat "$file" tensors/output.weight/raw) <(tail -c 64 "$file" | head -c 34)
-    cmp <("$WFS" cat "$file" model.gguf) "$file"
+    same "$WFS" cat "$file" tensors/output.weight/raw == eval 'tail -c 64 "$file" | head -c 34'
+    same "$WFS" cat "$file" model.gguf == cat "$file"
     run -1 "$WFS" cat -o requantize "$file" gguf/model-Q4_0.gguf
     [[ $output == *"byte-swapped Q8_0 blocks cannot be written" ]]
     run -1 "$WFS" cat -o override-kv=a=int:1 "$file" model.gguf
@@ -260,7 +260,7 @@ written_type() {
     done
     "$WFS" cp -o requantize "$SOURCE" gguf/model-Q5_0.gguf "$BATS_TEST_TMPDIR"
     for name in token_embd.weight blk.0.ffn_up.weight blk.0.ffn_gate_exps.weight; do
-        cmp <("$WFS" cat "$BATS_TEST_TMPDIR/kept" "tensors/$name/raw") <("$WFS" cat "$BATS_TEST_TMPDIR/model-Q5_0.gguf" "tensors/$name/raw")
+        same "$WFS" cat "$BATS_TEST_TMPDIR/kept" "tensors/$name/raw" == "$WFS" cat "$BATS_TEST_TMPDIR/model-Q5_0.gguf" "tensors/$name/raw"
     done
     [ "$("$WFS" ls "$BATS_TEST_TMPDIR/kept" tensors | wc -l)" -eq 4 ]
     "$WFS" info -o keep-split "$SOURCE" | grep -F 'keep-split: the source is not a split GGUF'
@@ -279,7 +279,7 @@ written_type() {
     [ "$("$WFS" cat "$BATS_TEST_TMPDIR/edited.gguf" metadata.json | jq -c '.metadata | to_entries[-3:] | map([.key, .value])')" = \
         '[["tokenizer.chat_template","{{ x }}\n"],["llama.context_length",8192],["new","a"]]' ]
     for tensor in token_embd.weight blk.0.ffn_gate_exps.weight; do
-        cmp <("$WFS" cat "$SOURCE" "tensors/$tensor/raw") <("$WFS" cat "$BATS_TEST_TMPDIR/edited.gguf" "tensors/$tensor/raw")
+        same "$WFS" cat "$SOURCE" "tensors/$tensor/raw" == "$WFS" cat "$BATS_TEST_TMPDIR/edited.gguf" "tensors/$tensor/raw"
     done
     for alignment in 0 3; do
         fails 1 "model.gguf is left out: general.alignment is $alignment, not a power of two" \

@@ -155,6 +155,28 @@ fails() {
     [ -z "$output" ]
 }
 
+# both_print COMMAND... == COMMAND...: runs both; each succeeds and prints something, to $BATS_TEST_TMPDIR/.left and .right.
+# `cmp <(A) <(B)` would take two failures for equal outputs. A pipeline is `eval 'A | B'`, which
+# does not know the parameters of the calling function.
+both_print() {
+    local left=()
+    while [ $# -gt 0 ] && [ "$1" != == ]; do
+        left+=("$1")
+        shift
+    done
+    ("${left[@]}") >"$BATS_TEST_TMPDIR/.left" || return 1
+    ("${@:2}") >"$BATS_TEST_TMPDIR/.right" || return 1
+    [ -s "$BATS_TEST_TMPDIR/.left" ] && [ -s "$BATS_TEST_TMPDIR/.right" ]
+}
+
+# same COMMAND... == COMMAND...: both print the same bytes. differ: others.
+same() {
+    both_print "$@" && cmp "$BATS_TEST_TMPDIR/.left" "$BATS_TEST_TMPDIR/.right"
+}
+differ() {
+    both_print "$@" && ! cmp -s "$BATS_TEST_TMPDIR/.left" "$BATS_TEST_TMPDIR/.right"
+}
+
 # Reading fails with EIO: of what a changed source gave, at the latest when the kernel has been told to forget it, so `await` it.
 unreadable() {
     [[ $(cat "$1" 2>&1 >/dev/null) == *": Input/output error" ]]

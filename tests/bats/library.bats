@@ -52,11 +52,11 @@ listed() {
     [ "$(listed models/local/tiny)" = "tiny-F16.gguf tiny-Q8_0.gguf tiny-Q4_K_M.gguf " ]
     [ "$(listed models/local/small)" = "small.gguf " ]
     [ "$(listed models/local/tiny -o show=q6_k -o 'show=Q4_K_*')" = "tiny-Q4_K_S.gguf tiny-Q4_K_M.gguf tiny-Q6_K.gguf " ]
-    cmp <("$WFS" cat -o library scan models/local/tiny/tiny-Q4_K_M.gguf) <("$WFS" cat scan/tiny gguf/model-Q4_K_M.gguf)
+    same "$WFS" cat -o library scan models/local/tiny/tiny-Q4_K_M.gguf == "$WFS" cat scan/tiny gguf/model-Q4_K_M.gguf
     "$WFS" cat -o library scan models/local/small/small.gguf | cmp - scan/small.gguf
     "$WFS" cat -o library scan models/local/tiny/hf/config.json | cmp - "$TINY/config.json"
     [ "$("$WFS" ls -o show=Q6_K scan/tiny gguf | tr '\n' ' ')" = "converter model-Q6_K.gguf " ]
-    "$WFS" cat -o show=Q6_K scan/tiny gguf/model-F16.gguf | cmp - <("$WFS" cat scan/tiny gguf/model-F16.gguf)
+    same "$WFS" cat -o show=Q6_K scan/tiny gguf/model-F16.gguf == "$WFS" cat scan/tiny gguf/model-F16.gguf
 }
 
 @test "library: Ollama's store names every blob that it has, and only those" {
@@ -101,7 +101,7 @@ listed() {
     cmp mnt/models/local/small/small.gguf scan/small.gguf
     [ -z "$(ls mnt/models/local/broken)" ]
     [ "$(ls mnt/ollama/manifests/registry.ollama.ai/library | tr '\n' ' ')" = "mine named small " ]
-    cmp <("$WFS" cat mine gguf/model-Q4_K_M.gguf) mnt/models/local/mine/mine-Q4_K_M.gguf
+    same "$WFS" cat mine gguf/model-Q4_K_M.gguf == cat mnt/models/local/mine/mine-Q4_K_M.gguf
     "$WFS" umount mnt
 }
 

@@ -65,7 +65,7 @@ setup() {
     "$WFS" mount "$SOURCE" "$MNT" 0<&- 1>&- 2>&-
     cmp "$MNT/tensors/f32/f32" "$MNT/tensors/f32/raw"
     "$WFS" umount "$MNT"
-    "$WFS" cat "$SOURCE" tensors/f32/raw 0<&- | cmp - <("$WFS" cat "$SOURCE" tensors/f32/f32)
+    same eval '"$WFS" cat "$SOURCE" tensors/f32/raw 0<&-' == "$WFS" cat "$SOURCE" tensors/f32/f32
 }
 
 @test "source and mount point can be relative" {
@@ -206,7 +206,7 @@ setup() {
     [ "$status" -eq 1 ]
     [[ ${stderr_lines[-1]} == "wfs: $MNT: cannot mount: this container lacks CAP_SYS_ADMIN"*"'wfs exec SOURCE -- COMMAND'"* ]]
     "${weak[@]}" unshare -Um --propagation unchanged true 2>/dev/null || skip "no namespaces of users here"
-    "${weak[@]}" "$WFS" exec "$SOURCE" -- cat {}/metadata.json | cmp - <("$WFS" cat "$SOURCE" metadata.json)
+    same "${weak[@]}" "$WFS" exec "$SOURCE" -- cat {}/metadata.json == "$WFS" cat "$SOURCE" metadata.json
 }
 
 @test "a mount that ends leaves one process to whoever adopts it, its server" {
@@ -447,7 +447,7 @@ apart() {
     [[ $stderr == "wfs: $MNT: is in use: "*" (process "*") has tensors/f32/raw open"*"; end "*", or 'wfs umount -l $MNT' detaches the mount now"* ]]
     "$WFS" umount -l "$MNT"
     [ ! -e "$MNT" ]
-    cmp - <("$WFS" cat "$SOURCE" tensors/f32/raw) <&7
+    same eval 'cat <&7' == "$WFS" cat "$SOURCE" tensors/f32/raw
     exec 7<&-
     server_ends_with 0
 }

@@ -66,7 +66,7 @@ setup() {
     fails 1 "option base: broken.gguf: unsupported version" "$WFS" ls -o "base=$BATS_TEST_TMPDIR/broken.gguf" "$ADAPTER"
     cp -r "$BASE" "$base"
     printf x >"$base/model.safetensors"
-    cmp <("$WFS" cat -o "base=$base" "$ADAPTER" adapter.gguf) <("$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf)
+    same "$WFS" cat -o "base=$base" "$ADAPTER" adapter.gguf == "$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf
     run -0 "$WFS" cat -o "base=$base" "$ADAPTER" metadata.json
     [[ $output == *"no weights of the base are used: model.safetensors: "* ]]
 }
@@ -96,7 +96,7 @@ cache_base() {
 
 @test "an adapter finds its base in the hub cache, even without weights" {
     cache_base
-    cmp <("$WFS" cat "$ADAPTER" adapter.gguf) <("$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf)
+    same "$WFS" cat "$ADAPTER" adapter.gguf == "$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf
 }
 
 @test "a path that adapter_config.json names is not followed" {
@@ -119,7 +119,7 @@ cache_base() {
 @test "-o lora=: a range equals a slice of the whole" {
     local file=tensors/model.layers.0.mlp.up_proj.weight/f32
     serve -o "lora=$ADAPTER" "$BASE" "$MNT"
-    dd if="$MNT/$file" bs=1 skip=517 count=803 2>/dev/null | cmp - <(dd if=<(cat "$MNT/$file") bs=1 skip=517 count=803 2>/dev/null)
+    same dd if="$MNT/$file" bs=1 skip=517 count=803 status=none == eval 'cat "$MNT/$file" | tail -c +518 | head -c 803'
     unmount "$MNT"
 }
 
@@ -150,7 +150,7 @@ cache_base() {
     [ ! -e "$MNT/quantize_config.json" ]
     [ ! -e "$MNT/hf/quantize_config.json" ]
     grep -q '1 packed weights (gptq) are shown dequantized' "$MNT/metadata.json"
-    cmp <(tail -c 2048 "$MNT/model.safetensors") "$MNT/tensors/$name.weight/raw"
+    same tail -c 2048 "$MNT/model.safetensors" == cat "$MNT/tensors/$name.weight/raw"
     printf x | dd of="$BATS_TEST_TMPDIR/base/config.json" bs=1 conv=notrunc 2>/dev/null
     await unreadable "$MNT/model.safetensors"
     unmount "$MNT"
@@ -159,9 +159,9 @@ cache_base() {
 @test "-o lora= on a packed base gives the files of the merged model saved again" {
     local options=(-o "lora=$BATS_FILE_TMPDIR/fp8-lora" -o name=sample) saved=$BATS_TEST_TMPDIR/saved
     "$WFS" cp -r "${options[@]}" "$BATS_FILE_TMPDIR/fp8" hf "$saved"
-    run -1 cmp -s <("$WFS" cat "${options[@]}" "$BATS_FILE_TMPDIR/fp8" model.gguf) <("$WFS" cat -o name=sample "$BATS_FILE_TMPDIR/fp8" model.gguf)
+    differ "$WFS" cat "${options[@]}" "$BATS_FILE_TMPDIR/fp8" model.gguf == "$WFS" cat -o name=sample "$BATS_FILE_TMPDIR/fp8" model.gguf
     for file in model.gguf gguf/model-F32.gguf gguf/model-Q4_K_M.gguf model.safetensors config.json; do
-        cmp <("$WFS" cat "${options[@]}" "$BATS_FILE_TMPDIR/fp8" $file) <("$WFS" cat -o name=sample "$saved" $file)
+        same "$WFS" cat "${options[@]}" "$BATS_FILE_TMPDIR/fp8" $file == "$WFS" cat -o name=sample "$saved" $file
     done
 }
 
@@ -192,13 +192,13 @@ make_ggufs() {
 
 @test "-o lora= on a GGUF gives the GGUF of the merged model" {
     make_ggufs
-    cmp <("$WFS" cat -o "$LORA" sample gguf/model-F32.gguf) <("$WFS" cat -o "$LORA" F32.gguf model.gguf)
+    same "$WFS" cat -o "$LORA" sample gguf/model-F32.gguf == "$WFS" cat -o "$LORA" F32.gguf model.gguf
     for file in model.safetensors hf/model.safetensors gguf/model-Q4_K_M.gguf; do
-        cmp <("$WFS" cat -o "$LORA" sample $file) <("$WFS" cat -o "$LORA" -o name=sample F32.gguf $file)
+        same "$WFS" cat -o "$LORA" sample $file == "$WFS" cat -o "$LORA" -o name=sample F32.gguf $file
     done
     "$WFS" cp -r -o dtype=f32 F16.gguf hf halves
-    cmp <("$WFS" cat -o "$LORA" -o names=gguf halves tensors/blk.0.attn_q.weight/f16) <("$WFS" cat -o "$LORA" F16.gguf tensors/blk.0.attn_q.weight/raw)
-    cmp <("$WFS" cat F16.gguf tensors/blk.0.attn_k.weight/raw) <("$WFS" cat -o "$LORA" F16.gguf tensors/blk.0.attn_k.weight/raw)
+    same "$WFS" cat -o "$LORA" -o names=gguf halves tensors/blk.0.attn_q.weight/f16 == "$WFS" cat -o "$LORA" F16.gguf tensors/blk.0.attn_q.weight/raw
+    same "$WFS" cat F16.gguf tensors/blk.0.attn_k.weight/raw == "$WFS" cat -o "$LORA" F16.gguf tensors/blk.0.attn_k.weight/raw
 }
 
 @test "-o lora= on a quantized GGUF stores merged weights in F32 and keeps all others" {
@@ -206,19 +206,19 @@ make_ggufs() {
     "$WFS" cp -r -o dtype=f32 Q4_K_M.gguf hf plain
     "$WFS" cat -o "$LORA" Q4_K_M.gguf model.gguf >merged.gguf
     for name in blk.0.attn_q.weight blk.1.ffn_down.weight; do
-        cmp <("$WFS" cat -o "$LORA" -o names=gguf plain tensors/$name/f32) <("$WFS" cat merged.gguf tensors/$name/raw)
+        same "$WFS" cat -o "$LORA" -o names=gguf plain tensors/$name/f32 == "$WFS" cat merged.gguf tensors/$name/raw
     done
     for name in blk.0.attn_k.weight blk.1.ffn_up.weight output_norm.weight; do
-        cmp <("$WFS" cat Q4_K_M.gguf tensors/$name/raw) <("$WFS" cat merged.gguf tensors/$name/raw)
+        same "$WFS" cat Q4_K_M.gguf tensors/$name/raw == "$WFS" cat merged.gguf tensors/$name/raw
     done
-    cmp <("$WFS" cat -o requantize merged.gguf gguf/model-Q4_K_M.gguf) <("$WFS" cat -o "$LORA" -o requantize Q4_K_M.gguf gguf/model-Q4_K_M.gguf)
+    same "$WFS" cat -o requantize merged.gguf gguf/model-Q4_K_M.gguf == "$WFS" cat -o "$LORA" -o requantize Q4_K_M.gguf gguf/model-Q4_K_M.gguf
     "$WFS" cat -o "$LORA" Q4_K_M.gguf metadata.json | grep -q 'merged weights that are quantized in the GGUF become F32'
 }
 
 @test "-o lora= on a GGUF takes several adapters and whole tensors, and refuses misfits" {
     make_ggufs
     cp -r "$BATS_FILE_TMPDIR/whole-lora" whole
-    cmp <("$WFS" cat -o "$LORA:2" -o lora=whole sample gguf/model-F32.gguf) <("$WFS" cat -o "$LORA:2" -o lora=whole F32.gguf model.gguf)
+    same "$WFS" cat -o "$LORA:2" -o lora=whole sample gguf/model-F32.gguf == "$WFS" cat -o "$LORA:2" -o lora=whole F32.gguf model.gguf
     run "$WFS" ls -o "lora=$ADAPTER" F32.gguf
     [ "$status" -eq 1 ]
     [ "$output" = "wfs: option lora: $ADAPTER: tensor 'model.layers.0.mlp.down_proj.weight' is [256, 768] in the base, but [16, 24] in the adapter" ]
@@ -230,7 +230,7 @@ make_ggufs() {
 
 @test "the base of an adapter can be a GGUF" {
     make_ggufs
-    cmp <("$WFS" cat -o base=sample "$BATS_FILE_TMPDIR/fp8-lora" adapter.gguf) <("$WFS" cat -o base=Q4_K_M.gguf "$BATS_FILE_TMPDIR/fp8-lora" adapter.gguf)
+    same "$WFS" cat -o base=sample "$BATS_FILE_TMPDIR/fp8-lora" adapter.gguf == "$WFS" cat -o base=Q4_K_M.gguf "$BATS_FILE_TMPDIR/fp8-lora" adapter.gguf
 }
 
 @test "-o lora= that does not fit: one line" {
@@ -296,5 +296,5 @@ size_and_time() {
     [[ $output == *"llama.cpp applies rsLoRA too weakly"* ]]
     "$WFS" umount "$MNT"
     "$WFS" info --all -o fold-scale "$other" | grep -F "wfs folds the scale of rsLoRA into lora_b"
-    cmp <("$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf) <("$WFS" cat -o "base=$BASE,fold-scale" "$ADAPTER" adapter.gguf)
+    same "$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf == "$WFS" cat -o "base=$BASE,fold-scale" "$ADAPTER" adapter.gguf
 }

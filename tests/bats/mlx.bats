@@ -99,7 +99,7 @@ END
     jq '.model_type = "gptj"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     fails 1 "mlx-lm's class for the model type 'gptj' is not supported" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
     jq '.model_type = "iquestcoder"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
-    cmp <("$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors) <("$WFS" cat "$MODEL" mlx/4bit/model.safetensors)
+    same "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors == "$WFS" cat "$MODEL" mlx/4bit/model.safetensors
     jq '.num_hidden_layers = 1' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     fails 1 "no place for the tensor 'model.layers.1." "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
     jq '.num_hidden_layers = 1000000' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"

@@ -60,7 +60,7 @@ for name in arrays.files:
         assert f32.tobytes() == wanted.astype("f4").tobytes(), name
 END
     done
-    cmp <("$WFS" cat "$D/stored.npz" model.safetensors) <("$WFS" cat "$D/deflated.npz" model.safetensors)
+    same "$WFS" cat "$D/stored.npz" model.safetensors == "$WFS" cat "$D/deflated.npz" model.safetensors
 }
 
 @test "a .npy is one tensor, named after the file" {
@@ -84,7 +84,7 @@ END
     cp "$D/stored.npz" "$OUT/model/weights.npz"
     echo '{"architectures":["NoSuchModel"]}' >"$OUT/model/config.json"
     "$WFS" ls "$OUT/model" | grep -qx config.json
-    cmp <("$WFS" cat "$OUT/model" tensors/a.weight/raw) <("$WFS" cat "$D/stored.npz" tensors/a.weight/raw)
+    same "$WFS" cat "$OUT/model" tensors/a.weight/raw == "$WFS" cat "$D/stored.npz" tensors/a.weight/raw
 }
 
 # refuses TEXT HEADER [BYTES]: a .npy of version 1 with that header and so many bytes of elements.

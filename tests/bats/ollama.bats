@@ -14,17 +14,17 @@ setup() {
 }
 
 @test "a model of the store is its GGUF, with its texts beside it" {
-    cmp <("$WFS" cat ollama://tiny model.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
-    cmp <("$WFS" cat ollama://hf.co/someone/Tiny.GGUF:F16 model.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    same "$WFS" cat ollama://tiny model.gguf == cat "$BATS_FILE_TMPDIR/tiny.gguf"
+    same "$WFS" cat ollama://hf.co/someone/Tiny.GGUF:F16 model.gguf == cat "$BATS_FILE_TMPDIR/tiny.gguf"
     [[ $("$WFS" cat ollama://tiny:latest template) == "{{ .Prompt }}" ]]
     [[ $("$WFS" cat ollama://tiny params) == '{"stop":["x"]}' ]]
     [[ $("$WFS" cat ollama://tiny LICENSE) == Free. ]]
     [[ $("$WFS" cat ollama://tiny system) == "Be terse." ]]
-    cmp <("$WFS" cat "ollama://$OLLAMA_MODELS/manifests/registry.ollama.ai/library/tiny/latest" model.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    same "$WFS" cat "ollama://$OLLAMA_MODELS/manifests/registry.ollama.ai/library/tiny/latest" model.gguf == cat "$BATS_FILE_TMPDIR/tiny.gguf"
 }
 
 @test "projectors, adapters and drafts of the store are files beside the model" {
-    cmp <("$WFS" cat ollama://tuned:v2 model.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    same "$WFS" cat ollama://tuned:v2 model.gguf == cat "$BATS_FILE_TMPDIR/tiny.gguf"
     [[ $("$WFS" cat ollama://tuned:v2 mmproj.gguf) == "GGUF projector" ]]
     [[ $("$WFS" cat ollama://tuned:v2 adapter.gguf) == "GGUF adapter" ]]
     [[ $("$WFS" cat ollama://tuned:v2 draft.gguf) == "GGUF draft" ]]
@@ -33,13 +33,13 @@ setup() {
 @test "blobs of single tensors have the values that their kinds mean" {
     local kind
     for kind in int4 int8 mxfp4 mxfp8 nvfp4; do
-        cmp <("$WFS" cat ollama://packed "tensors/model.$kind.weight/f32") "$BATS_FILE_TMPDIR/model.$kind.weight.f32"
+        same "$WFS" cat ollama://packed "tensors/model.$kind.weight/f32" == cat "$BATS_FILE_TMPDIR/model.$kind.weight.f32"
     done
 }
 
 @test "stacks of experts are a matrix for each expert" {
-    cmp <("$WFS" cat ollama://packed tensors/model.experts.1.up_proj.weight/f32) "$BATS_FILE_TMPDIR/up.f32"
-    cmp <("$WFS" cat ollama://packed tensors/model.experts.1.down_proj.weight/f32) "$BATS_FILE_TMPDIR/down.f32"
+    same "$WFS" cat ollama://packed tensors/model.experts.1.up_proj.weight/f32 == cat "$BATS_FILE_TMPDIR/up.f32"
+    same "$WFS" cat ollama://packed tensors/model.experts.1.down_proj.weight/f32 == cat "$BATS_FILE_TMPDIR/down.f32"
 }
 
 @test "broken models of the store are refused in a line each" {
@@ -67,8 +67,8 @@ setup() {
 }
 
 @test "a store is a library, whose broken models harm no others" {
-    cmp <("$WFS" cat -o library "$OLLAMA_MODELS" models/library/tiny/tiny.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
-    cmp <("$WFS" cat -o library "$OLLAMA_MODELS" models/someone/Tiny.GGUF-F16/Tiny.GGUF-F16.gguf) "$BATS_FILE_TMPDIR/tiny.gguf"
+    same "$WFS" cat -o library "$OLLAMA_MODELS" models/library/tiny/tiny.gguf == cat "$BATS_FILE_TMPDIR/tiny.gguf"
+    same "$WFS" cat -o library "$OLLAMA_MODELS" models/someone/Tiny.GGUF-F16/Tiny.GGUF-F16.gguf == cat "$BATS_FILE_TMPDIR/tiny.gguf"
     run --separate-stderr "$WFS" ls -o library "$OLLAMA_MODELS" ollama/manifests/registry.ollama.ai/library
     [[ $output == *tiny* && $output != *unfinished* ]]
 }

@@ -84,7 +84,7 @@ same_tree() {
 
 @test "pack: ls, cat and sha256 take the original files, and follow links in an archive" {
     [ "$("$WFS" ls archive files | tr '\n' ' ')" = "gguf src " ]
-    "$WFS" ls archive files/src/sub | diff - <(LC_ALL=C ls src/sub)
+    same "$WFS" ls archive files/src/sub == eval 'LC_ALL=C ls src/sub'
     "$WFS" cat archive files/src/sub/link | cmp - src/f32.safetensors
     "$WFS" cat archive files/src/folder-link/hard | cmp - src/text
     "$WFS" sha256 archive files/src | sed 's|  files/|  |' | grep -v '^\\' | sha256sum -c --quiet
@@ -94,7 +94,7 @@ same_tree() {
 
 @test "pack: a file or directory in an archive is a source" {
     "$WFS" cat archive/gguf/quantized.gguf model.gguf | cmp - gguf/quantized.gguf
-    "$WFS" cat archive/src/bf16.safetensors tensors/a/raw | cmp - <("$WFS" cat src/bf16.safetensors tensors/a/raw)
+    same "$WFS" cat archive/src/bf16.safetensors tensors/a/raw == "$WFS" cat src/bf16.safetensors tensors/a/raw
     "$WFS" cat archive/gguf/quantized.gguf files/gguf/quantized.gguf | cmp - gguf/quantized.gguf
     "$WFS" ls archive models/gguf | grep -q quantized
 }
@@ -287,7 +287,7 @@ same_tree() {
     url=http://127.0.0.1:$(sed 's/.* port \([0-9]*\) .*/\1/' port)/archive
     "$WFS" cat "$url/" files/src/f32.safetensors | cmp - src/f32.safetensors && status=0 || status=1
     [ "$status" -ne 0 ] || "$WFS" verify "$url/" >verified || status=1
-    [ "$status" -ne 0 ] || "$WFS" cat "$url/src/bf16.safetensors" tensors/a/raw | cmp - <("$WFS" cat src/bf16.safetensors tensors/a/raw) || status=1
+    [ "$status" -ne 0 ] || same "$WFS" cat "$url/src/bf16.safetensors" tensors/a/raw == "$WFS" cat src/bf16.safetensors tensors/a/raw || status=1
     kill "$HTTP"
     wait "$HTTP" || true
     [ "$status" -eq 0 ]

@@ -33,7 +33,7 @@ END
 @test "if a weight and its part share a name, raw is the part's bytes and views are the weight's values" {
     serve "$PACKED/fp8-blocks" "$MNT"
     cmp "$MNT/$WEIGHT/f32" "$PACKED/fp8-blocks/expected.f32"
-    cmp "$MNT/$WEIGHT/raw" <(tail -c $((1024 + 24)) "$PACKED/fp8-blocks/model.safetensors" | head -c 1024)
+    same cat "$MNT/$WEIGHT/raw" == eval 'tail -c $((1024 + 24)) "$PACKED/fp8-blocks/model.safetensors" | head -c 1024'
     [ "$(getfattr --only-values -n user.wfs.dtype "$MNT/$WEIGHT/raw")" = F8_E4M3 ]
     [ "$(getfattr --only-values -n user.wfs.dtype "$MNT/$WEIGHT/f32")" = F32 ]
     [ "$(getfattr --only-values -n user.wfs.packing "$MNT/$WEIGHT/raw")" = scaled ]
@@ -95,7 +95,7 @@ rounded = {"f32": values, "f16": values.astype(np.float16), "bf16": (bits + 0x7F
 sys.stdout.buffer.write(rounded.tobytes())
 END
             for file in model.safetensors hf/model.safetensors; do
-                cmp <("$WFS" cat -o "dtype=$dtype" "$PACKED/$sample" "$file" | tail -c "$(stat -c %s "$BATS_TEST_TMPDIR/expected")") "$BATS_TEST_TMPDIR/expected"
+                same eval '"$WFS" cat -o "dtype=$dtype" "$PACKED/$sample" "$file" | tail -c "$(stat -c %s "$BATS_TEST_TMPDIR/expected")"' == cat "$BATS_TEST_TMPDIR/expected"
             done
         done
     done
@@ -107,7 +107,7 @@ END
     sed 's/LlamaForCausalLM/NobodyForCausalLM/' "$PACKED/gptq-4/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     "$WFS" cp "$BATS_TEST_TMPDIR/model" model.gguf "$BATS_TEST_TMPDIR/plain.gguf"
     [ "$("$WFS" ls "$BATS_TEST_TMPDIR/plain.gguf" tensors)" = "${WEIGHT#tensors/}" ]
-    cmp <("$WFS" cat "$BATS_TEST_TMPDIR/plain.gguf" "$WEIGHT/raw") <("$WFS" cat "$PACKED/gptq-4" "$WEIGHT/bf16")
+    same "$WFS" cat "$BATS_TEST_TMPDIR/plain.gguf" "$WEIGHT/raw" == "$WFS" cat "$PACKED/gptq-4" "$WEIGHT/bf16"
 }
 
 @test "info names the packing that the converter refuses" {
@@ -195,5 +195,5 @@ END
         run -1 "$WFS" cat "$BATS_TEST_TMPDIR/key" "$file"
         [[ $output == *"the key 'rotation' of quantization_config"* || $file == model.gguf ]]
     done
-    "$WFS" cat "$BATS_TEST_TMPDIR/left" tensors/a.weight/raw | cmp - <(head -c 512 /dev/zero)
+    same "$WFS" cat "$BATS_TEST_TMPDIR/left" tensors/a.weight/raw == head -c 512 /dev/zero
 }

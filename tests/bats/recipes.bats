@@ -19,7 +19,7 @@ setup() {
         "$PYTHON" "$HERE/recipes.py" "$recipe" "$BATS_TEST_TMPDIR/$recipe"
     done
     [ "$("$WFS" cat "$MODELS/slices.yaml" config.json | jq -r '"\(.num_hidden_layers) \(.dtype)"')" = "3 bfloat16" ]
-    cmp <("$WFS" cat "$MODELS/slices.yaml" mergekit_config.yml) "$MODELS/slices.yaml"
+    same "$WFS" cat "$MODELS/slices.yaml" mergekit_config.yml == cat "$MODELS/slices.yaml"
 }
 
 @test "every other file follows from the merge" {
@@ -28,7 +28,7 @@ setup() {
         "$WFS" cat "$MODELS/linear.yaml" "$file" >"$BATS_TEST_TMPDIR/linear/$file"
     done
     for file in model.gguf gguf/model-Q8_0.gguf mlx/4bit-g32/model.safetensors tensors/lm_head.weight/f32; do
-        "$WFS" cat "$MODELS/linear.yaml" "$file" | cmp - <("$WFS" cat "$BATS_TEST_TMPDIR/linear" "$file")
+        same "$WFS" cat "$MODELS/linear.yaml" "$file" == "$WFS" cat "$BATS_TEST_TMPDIR/linear" "$file"
         "$WFS" cat "$MODELS/linear.yaml" "$file" >/dev/null
     done
     "$WFS" diff "$MODELS/linear.yaml" "$BATS_TEST_TMPDIR/linear"
@@ -45,7 +45,7 @@ setup() {
     "$WFS" cat "$BATS_TEST_TMPDIR/mixed/linear.yaml" model.safetensors >"$BATS_TEST_TMPDIR/out"
     "$PYTHON" "$HERE/recipes.py" linear "$BATS_TEST_TMPDIR/out"
     printf 'merge_method: passthrough\nmodels: [{model: linear.yaml}]\n' >"$MODELS/same.yaml"
-    cmp <("$WFS" cat "$MODELS/same.yaml" model.safetensors) "$BATS_TEST_TMPDIR/out"
+    same "$WFS" cat "$MODELS/same.yaml" model.safetensors == cat "$BATS_TEST_TMPDIR/out"
 }
 
 @test "models are named beside the recipe, or in the hub cache" {
@@ -57,7 +57,7 @@ setup() {
     printf 'merge_method: passthrough\nmodels: [{model: nobody/tiny@main}]\n' >"$MODELS/hub.yml"
     "$WFS" cat "$MODELS/hub.yml" README.md | head -8 |
         cmp - <(printf '%s\n' --- base_model: '- nobody/tiny' 'library_name: transformers' tags: '- mergekit' '- merge' '')
-    cmp <("$WFS" cat "$MODELS/hub.yml" tensors/lm_head.weight/raw) <("$WFS" cat "$MODELS/base" tensors/lm_head.weight/raw)
+    same "$WFS" cat "$MODELS/hub.yml" tensors/lm_head.weight/raw == "$WFS" cat "$MODELS/base" tensors/lm_head.weight/raw
     printf 'merge_method: passthrough\nmodels: [{model: nobody/large}]\n' >"$MODELS/hub.yml"
     fails 1 "hub.yml: model 'nobody/large': nobody/large: no such file or directory, and no $HF_HUB_CACHE/models--nobody--large in the hub cache" \
         "$WFS" ls "$MODELS/hub.yml"
@@ -71,7 +71,7 @@ setup() {
     for name in "$MODELS/base" ../other linked; do
         printf 'merge_method: passthrough\nmodels: [{model: %s}]\n' "$name" >"$recipe"
         fails 1 "is outside of the recipe's directory; -o follow-links opens it" "$WFS" ls "$recipe"
-        cmp <("$WFS" cat -o follow-links "$recipe" tensors/lm_head.weight/raw) <("$WFS" cat "$MODELS/base" tensors/lm_head.weight/raw)
+        same "$WFS" cat -o follow-links "$recipe" tensors/lm_head.weight/raw == "$WFS" cat "$MODELS/base" tensors/lm_head.weight/raw
     done
     cd "$MODELS" # whose models a name means otherwise
     printf 'merge_method: passthrough\nmodels: [{model: base}]\n' >"$recipe"
@@ -89,8 +89,8 @@ setup() {
     chmod 640 "$BATS_TEST_TMPDIR/models/half/model.safetensors"
     serve "$BATS_TEST_TMPDIR/models/linear.yaml" "$MNT"
     "$PYTHON" "$HERE/recipes.py" linear "$MNT/model.safetensors"
-    dd if="$MNT/model.safetensors" bs=1 skip=3001 count=803 2>/dev/null |
-        cmp - <(dd if=<(cat "$MNT/model.safetensors") bs=1 skip=3001 count=803 2>/dev/null)
+    same dd if="$MNT/model.safetensors" bs=1 skip=3001 count=803 status=none == \
+        eval 'cat "$MNT/model.safetensors" | tail -c +3002 | head -c 803'
     [ "$(stat -c %a "$MNT/model.safetensors")" = 440 ]
     printf x | dd of="$BATS_TEST_TMPDIR/models/half/model.safetensors" bs=1 seek=3000 conv=notrunc 2>/dev/null
     await unreadable "$MNT/model.safetensors"

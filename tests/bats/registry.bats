@@ -136,7 +136,7 @@ END
     kill -TERM "$SERVER"
     server_ends_with 0
     offer "acme/Tiny=$MODEL"
-    get "$URL/$blob" | cmp - <("$WFS" cat "$MODEL" gguf/model-Q8_0.gguf)
+    same get "$URL/$blob" == "$WFS" cat "$MODEL" gguf/model-Q8_0.gguf
     kill -TERM "$SERVER"
     server_ends_with 0
     kept=$(find "$XDG_CACHE_HOME" -name 'sha256-*')

@@ -68,7 +68,7 @@ sum_of() {
     done
     [ "$("$WFS" info "$WEB" | grep -v ^cached)" = "$("$WFS" info "$LOCAL")" ]
     "$WFS" cp "$WEB" model.gguf "$BATS_TEST_TMPDIR/model.gguf"
-    cmp "$BATS_TEST_TMPDIR/model.gguf" <("$WFS" cat "$LOCAL" model.gguf)
+    same cat "$BATS_TEST_TMPDIR/model.gguf" == "$WFS" cat "$LOCAL" model.gguf
     [ "$("$WFS" sha256 "${WEB}model.safetensors" model.safetensors | cut -d ' ' -f 1)" = "$(sum_of "$LOCAL" model.safetensors)" ]
 }
 

@@ -42,7 +42,7 @@ capabilities_of() {
     [ "$((0x$(status_of "$server" CapBnd)))" = 0 ] || ! is_root
     run ! grep -qa hidden "/proc/$server/environ"
     grep -qa HF_HUB_CACHE= "/proc/$server/environ"
-    cmp <("$WFS" cat "$LLAMA" gguf/model-Q4_K_M.gguf) "$MNT/gguf/model-Q4_K_M.gguf"
+    same "$WFS" cat "$LLAMA" gguf/model-Q4_K_M.gguf == cat "$MNT/gguf/model-Q4_K_M.gguf"
     "$WFS" umount "$MNT"
 }
 
@@ -125,7 +125,7 @@ has_ended() {
     chmod -R go= "$BATS_TEST_TMPDIR/model" "$BATS_TEST_TMPDIR/home"
     MNT=$BATS_TEST_TMPDIR/home/mnt
     "$WFS" mount -o allow_other,name=m "$BATS_TEST_TMPDIR/model" "$MNT"
-    cmp "$MNT/model.gguf" <("$WFS" cat -o name=m "$LLAMA" model.gguf)
+    same cat "$MNT/model.gguf" == "$WFS" cat -o name=m "$LLAMA" model.gguf
     [ "$(capabilities_of "$(server_of_mount)")" = 0 ]
     printf x | dd of="$BATS_TEST_TMPDIR/model/model.safetensors" bs=1 seek=4000 conv=notrunc 2>/dev/null
     await run ! cat "$MNT/model.gguf"
@@ -234,16 +234,16 @@ make $SOURCE/made: refused" ]
     local file=$BATS_TEST_TMPDIR/model/weights.safetensors copy=$BATS_TEST_TMPDIR/copy.safetensors name=$BATS_TEST_TMPDIR/link.safetensors
     mkdir "$BATS_TEST_TMPDIR/model"
     cp "$LLAMA/model.safetensors" "$file"
-    cmp <("$WFS" cat -o name=m /dev/stdin model.gguf <"$file") <("$WFS" cat -o name=m "$file" model.gguf)
-    cmp <("$WFS" cat -o name=m /dev/fd/4 model.gguf 4<"$file") <("$WFS" cat -o name=m "$file" model.gguf)
+    same eval '"$WFS" cat -o name=m /dev/stdin model.gguf <"$file"' == "$WFS" cat -o name=m "$file" model.gguf
+    same eval '"$WFS" cat -o name=m /dev/fd/4 model.gguf 4<"$file"' == "$WFS" cat -o name=m "$file" model.gguf
     cp "$file" "$copy"
     exec 9<"$copy"
     rm "$copy"
-    cmp <("$WFS" cat /dev/fd/9 model.safetensors) "$file"
+    same "$WFS" cat /dev/fd/9 model.safetensors == cat "$file"
     exec 9<&-
     ln -s "$file" "$name"
-    cmp <(cd "$BATS_TEST_TMPDIR" && "$WFS" cat link.safetensors model.safetensors) "$file"
-    cmp <(cd "$LLAMA" && "$WFS" cat . model.safetensors) "$file"
+    same eval 'cd "$BATS_TEST_TMPDIR" && "$WFS" cat link.safetensors model.safetensors' == cat "$file"
+    same eval 'cd "$LLAMA" && "$WFS" cat . model.safetensors' == cat "$file"
 }
 
 @test "a parameter of a layout may name a file anywhere, also for a mount" {

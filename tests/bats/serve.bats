@@ -29,10 +29,10 @@ teardown() {
     offer "acme/Tiny=$MODEL"
     [ "$(models)" = "acme/Tiny acme/Tiny-GGUF " ]
     for name in $("$WFS" ls "$MODEL" hf); do
-        cmp <(get "$URL/acme/Tiny/resolve/main/$name") <("$WFS" cat "$MODEL" "hf/$name")
+        same get "$URL/acme/Tiny/resolve/main/$name" == "$WFS" cat "$MODEL" "hf/$name"
     done
     for type in F16 Q8_0 Q4_K_M; do
-        cmp <(get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-$type.gguf") <("$WFS" cat "$MODEL" "gguf/model-$type.gguf")
+        same get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-$type.gguf" == "$WFS" cat "$MODEL" "gguf/model-$type.gguf"
     done
     kill -TERM "$SERVER"
     server_ends_with 0
@@ -86,7 +86,7 @@ END
     done
     offer "acme/one=$OUT/one" "acme/two=$OUT/two"
     for name in one two one; do
-        get "$URL/acme/$name-GGUF/resolve/main/$name-Q8_0.gguf" | cmp - <("$WFS" cat "$OUT/$name" gguf/model-Q8_0.gguf)
+        same get "$URL/acme/$name-GGUF/resolve/main/$name-Q8_0.gguf" == "$WFS" cat "$OUT/$name" gguf/model-Q8_0.gguf
     done
 }
 
@@ -135,9 +135,9 @@ END
     file=$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q8_0.gguf
     "$WFS" cat "$MODEL" gguf/model-Q8_0.gguf >"$OUT/whole"
     size=$(stat -c %s "$OUT/whole")
-    get --dump-header "$OUT/headers" --range 1000-70001 "$file" | cmp - <(tail -c +1001 "$OUT/whole" | head -c 69002)
+    same get --dump-header "$OUT/headers" --range 1000-70001 "$file" == eval 'tail -c +1001 "$OUT/whole" | head -c 69002'
     [ "$(header Content-Range)" = "bytes 1000-70001/$size" ]
-    get --range -10 "$file" | cmp - <(tail -c 10 "$OUT/whole")
+    same get --range -10 "$file" == tail -c 10 "$OUT/whole"
     etag=$(get --head "$file" | sed -n 's/^etag: \(.*\)\r$/\1/Ip')
     status() { curl --silent --output /dev/null --write-out '%{http_code}' "$@" "$file"; }
     [ "$(status --range 0-9)" = 206 ]
@@ -426,7 +426,7 @@ END
     touch -d 2020-01-01 "$OUT"/model/* # bytes of an input that was written in this minute are not kept
     for made in computed kept; do
         offer -o keep=whole,cache-size=1GB "acme/Tiny=$OUT/model"
-        get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf" | cmp - <("$WFS" cat "$OUT/model" gguf/model-Q4_K_M.gguf)
+        same get "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q4_K_M.gguf" == "$WFS" cat "$OUT/model" gguf/model-Q4_K_M.gguf
         get "$URL/metrics" | grep -x "wfs_${made}_bytes_total $(get "$URL/metrics" | sed -n 's/^wfs_file_bytes_total //p')"
         kill -TERM "$SERVER"
         server_ends_with 0

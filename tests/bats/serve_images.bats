@@ -48,9 +48,9 @@ manifest() { # TAG [FLAGS]
     mkdir "$OUT/unpacked"
     tar -C "$OUT/unpacked" -xf "$OUT/hf.tar" 2>"$OUT/warnings"
     [ ! -s "$OUT/warnings" ]
-    diff <(cd "$OUT/unpacked/hf" && find . -type f | sort) <(cd "$OUT/model" && find . -type f | sort)
+    same eval 'cd "$OUT/unpacked/hf" && find . -type f | sort' == eval 'cd "$OUT/model" && find . -type f | sort'
     for name in config.json model.safetensors "$split" "$long é.txt" empty.txt blocks.txt; do
-        cmp "$OUT/unpacked/hf/$name" <("$WFS" cat "$OUT/model" "hf/$name")
+        same cat "$OUT/unpacked/hf/$name" == "$WFS" cat "$OUT/model" "hf/$name"
     done
     "$PYTHON" - "$OUT/hf.tar" <<'END'
 import sys, tarfile
@@ -62,7 +62,7 @@ for member in members:
     assert (member.uid, member.gid, member.mtime) == (0, 0, 0) and member.mode == (0o755 if member.isdir() else 0o644)
 END
     [ "$("$WFS" cat --range 700:5000 "$OUT/model" hf.tar | cksum)" = "$(tail -c +701 "$OUT/hf.tar" | head -c 5000 | cksum)" ]
-    "$WFS" cat "$MODEL" mlx/4bit.tar | tar -xO 4bit/config.json | cmp - <("$WFS" cat "$MODEL" mlx/4bit/config.json)
+    same eval '"$WFS" cat "$MODEL" mlx/4bit.tar | tar -xO 4bit/config.json' == "$WFS" cat "$MODEL" mlx/4bit/config.json
     fails 1 "there is no 'none.tar'" "$WFS" cat "$MODEL" none.tar
     fails 1 "config.json.tar" "$WFS" cat "$MODEL" hf/config.json.tar
 }
@@ -101,9 +101,9 @@ END
             [ "$(stat -c %s "$OUT/layer")" -eq "$size" ]
             tar -C "$OUT/root" -xf "$OUT/layer"
         done < <(jq -r '.layers[] | "\(.digest) \(.size)"' "$OUT/manifest")
-        diff <(ls "$OUT/root/models") <("$WFS" ls "$MODEL" "$directory" | sort)
+        same ls "$OUT/root/models" == eval '"$WFS" ls "$MODEL" "$directory" | sort'
         for name in config.json model.safetensors; do
-            cmp "$OUT/root/models/$name" <("$WFS" cat "$MODEL" "$directory/$name")
+            same cat "$OUT/root/models/$name" == "$WFS" cat "$MODEL" "$directory/$name"
         done
         config=$(jq -r .config.digest "$OUT/manifest")
         get "$URL/v2/acme/Tiny/blobs/$config" >"$OUT/config"
@@ -111,7 +111,8 @@ END
         [ "$(jq -c .rootfs.diff_ids "$OUT/config")" = "$(jq -c '[.layers[].digest]' "$OUT/manifest")" ]
     done
     manifest q4_k_m >"$OUT/manifest"
-    get "$URL/v2/acme/tiny/blobs/$(jq -r '.layers[0].digest' "$OUT/manifest")" | tar -xO models/Tiny-Q4_K_M.gguf | cmp - <("$WFS" cat "$MODEL" gguf/model-Q4_K_M.gguf)
+    get "$URL/v2/acme/tiny/blobs/$(jq -r '.layers[0].digest' "$OUT/manifest")" >"$OUT/layer"
+    same tar -xOf "$OUT/layer" models/Tiny-Q4_K_M.gguf == "$WFS" cat "$MODEL" gguf/model-Q4_K_M.gguf
 }
 
 @test "sizes are exact before a byte is computed, HEAD computes nothing, and digests are kept" {
@@ -131,7 +132,7 @@ END
     [ "$(header Docker-Content-Digest)" = "$(digest_of <"$OUT/manifest")" ]
     layer=$(jq -r '.layers[0].digest' "$OUT/manifest")
     get "$URL/v2/acme/tiny/blobs/$layer" >"$OUT/layer"
-    get --range 600-90000 "$URL/v2/acme/tiny/blobs/$layer" | cmp - <(tail -c +601 "$OUT/layer" | head -c 89401)
+    same get --range 600-90000 "$URL/v2/acme/tiny/blobs/$layer" == eval 'tail -c +601 "$OUT/layer" | head -c 89401'
     [ "$(digested)" -eq "$once" ]
     kill "$SERVER"
     offer "acme/Tiny=$MODEL" # knows the blobs of the first server
@@ -166,7 +167,7 @@ END
         [ "$(digest_of <"$OUT/manifest")" = "$digest" ]
         [ "$(stat -c %s "$OUT/manifest")" -eq "$size" ]
     done < <(jq -r '.manifests[] | "\(.digest) \(.size)"' "$OUT/index")
-    manifest latest | cmp - <(manifest hf)
+    same manifest latest == manifest hf
     get "$URL/v2/acme/tiny/tags/list" >"$OUT/tags"
     jq -r '.tags[]' "$OUT/tags" | LC_ALL=C sort --check
     for tag in hf Q4_K_M mlx-4bit FP8_DYNAMIC bnb-nf4; do

@@ -31,10 +31,10 @@ links() {
     links "$URL/acme/" | grep -qx Tiny/
     links "$URL/acme/" | grep -qx Tiny-GGUF/
     run ! grep -q Model <(links "$URL/acme/")
-    diff <(links "$URL/acme/Tiny/" | sort) <("$WFS" ls "$MODEL" hf | sort)
-    diff <(links "$URL/acme/Tiny-GGUF/" | sed 's/^Tiny-/model-/' | sort) <("$WFS" ls "$MODEL" gguf | grep '^model-' | sort)
-    get "$URL/acme/Tiny-GGUF/Tiny-Q8_0.gguf" | cmp - <("$WFS" cat "$MODEL" gguf/model-Q8_0.gguf)
-    get --range 5-70000 "$URL/acme/Tiny-GGUF/Tiny-Q8_0.gguf" | cmp - <("$WFS" cat --range 5:69996 "$MODEL" gguf/model-Q8_0.gguf)
+    same eval 'links "$URL/acme/Tiny/" | sort' == eval '"$WFS" ls "$MODEL" hf | sort'
+    same eval 'links "$URL/acme/Tiny-GGUF/" | sed s/^Tiny-/model-/ | sort' == eval '"$WFS" ls "$MODEL" gguf | grep ^model- | sort'
+    same get "$URL/acme/Tiny-GGUF/Tiny-Q8_0.gguf" == "$WFS" cat "$MODEL" gguf/model-Q8_0.gguf
+    same get --range 5-70000 "$URL/acme/Tiny-GGUF/Tiny-Q8_0.gguf" == "$WFS" cat --range 5:69996 "$MODEL" gguf/model-Q8_0.gguf
     computed() { get "$URL/metrics" | grep '^wfs_computed_bytes_total'; }
     before=$(computed)
     [ "$(get --head "$URL/acme/Tiny-GGUF/Tiny-Q4_K_M.gguf" | tr -d '\r' | sed -n 's/^content-length: //Ip')" -eq "$("$WFS" cat "$MODEL" gguf/model-Q4_K_M.gguf | wc -c)" ]
@@ -72,17 +72,17 @@ links() {
         id=acme/Tiny-${model%=*} directory=${model#*=}
         grep -qx "$id" "$OUT/ids"
         get "$URL/api/models/$id" >"$OUT/model"
-        diff <(jq -r '.siblings[].rfilename' "$OUT/model" | sort) <("$WFS" ls "$MODEL" "$directory" | sort)
+        same eval 'jq -r ".siblings[].rfilename" "$OUT/model" | sort' == eval '"$WFS" ls "$MODEL" "$directory" | sort'
         for name in config.json model.safetensors; do
             "$WFS" cat "$MODEL" "$directory/$name" >"$OUT/file"
             [ $name != config.json ] || get "$URL/$id/resolve/main/$name" | cmp - "$OUT/file"
-            get --range 100-90000 "$URL/$id/$name" | cmp - <(tail -c +101 "$OUT/file" | head -c 89901)
+            same get --range 100-90000 "$URL/$id/$name" == eval 'tail -c +101 "$OUT/file" | head -c 89901'
             [ "$(jq ".siblings[] | select(.rfilename == \"$name\") | .size" "$OUT/model")" -eq "$(stat -c %s "$OUT/file")" ]
         done
     done
     for model in MLX-4bit-g32=mlx/4bit-g32 oneshot-W4A16=compressed-tensors/oneshot/W4A16; do
         run ! grep -qx "acme/Tiny-${model%=*}" "$OUT/ids"
-        get "$URL/acme/Tiny-${model%=*}/config.json" | cmp - <("$WFS" cat "$MODEL" "${model#*=}/config.json")
+        same get "$URL/acme/Tiny-${model%=*}/config.json" == "$WFS" cat "$MODEL" "${model#*=}/config.json"
     done
     [ "$(status_of "$URL/acme/Tiny-MLX-4bit/resolve/main/none")" = 404 ]
     [ "$(status_of "$URL/api/models/acme/Tiny-MLX-5.5bit")" = 404 ]
@@ -93,13 +93,13 @@ links() {
 @test "a model's own name wins over a directory for an engine, and patterns list none of these" {
     offer "acme/Tiny=$MODEL" "acme/Tiny-FP8_DYNAMIC=$MODEL" "acme/X-W4A16=$MODEL" "acme/X=$MODEL"
     for id in Tiny-FP8_DYNAMIC X-W4A16; do
-        get "$URL/acme/$id/config.json" | cmp - <("$WFS" cat "$MODEL" hf/config.json)
+        same get "$URL/acme/$id/config.json" == "$WFS" cat "$MODEL" hf/config.json
     done
     [ "$(get "$URL/api/models" | jq -r '.[].id' | sort | uniq -d)" = "" ]
     kill "$SERVER"
     offer --show '*.json' "acme/Tiny=$MODEL"
     [ "$(get "$URL/api/models" | jq -r '.[].id')" = acme/Tiny ]
-    get "$URL/acme/Tiny-MLX-4bit/config.json" | cmp - <("$WFS" cat "$MODEL" mlx/4bit/config.json)
+    same get "$URL/acme/Tiny-MLX-4bit/config.json" == "$WFS" cat "$MODEL" mlx/4bit/config.json
     [ "$(status_of "$URL/acme/Tiny-MLX-4bit/model.safetensors")" = 404 ]
 }
 

@@ -47,9 +47,9 @@ values() { # ELEMENT: its values in an answer on standard input
     etag=$(header ETag)
     get --dump-header "$OUT/headers" --head "$URL/acme/Tiny-GGUF/Tiny-Q8_0.gguf" # as clients without a key ask
     [ "$(header ETag)" = "$etag" ]
-    (unset "${!AWS_@}" && AWS_ENDPOINT_URL=$URL HOME=$OUT CACHE_DIRECTORY=$OUT "$WFS" cat s3://acme/Tiny model.safetensors) | cmp - <("$WFS" cat "$MODEL" model.safetensors)
-    ask acme/Tiny-GGUF/Tiny-Q8_0.gguf --range 5-70000 --header "If-Match: $(header ETag)" | cmp - <(tail -c +6 "$OUT/file" | head -c 69996)
-    ask acme/Tiny-MLX-4bit/config.json | cmp - <("$WFS" cat "$MODEL" mlx/4bit/config.json)
+    same eval 'unset "${!AWS_@}" && AWS_ENDPOINT_URL=$URL HOME=$OUT CACHE_DIRECTORY=$OUT "$WFS" cat s3://acme/Tiny model.safetensors' == "$WFS" cat "$MODEL" model.safetensors
+    same ask acme/Tiny-GGUF/Tiny-Q8_0.gguf --range 5-70000 --header "If-Match: $(header ETag)" == eval 'tail -c +6 "$OUT/file" | head -c 69996'
+    same ask acme/Tiny-MLX-4bit/config.json == "$WFS" cat "$MODEL" mlx/4bit/config.json
     [[ $(ask "acme?location") == *"<LocationConstraint "*"></LocationConstraint>"* ]]
     [[ $(ask "acme?versioning") == *"<VersioningConfiguration "* ]]
     [ "$(status_of --header "$S3" --head "$URL/acme")" = 200 ]
@@ -129,12 +129,12 @@ END
     echo some/secret+token >"$OUT/token"
     offer --token-file "$OUT/token" "acme/Tiny=$MODEL"
     signed() { curl --silent --aws-sigv4 aws:amz:us-east-1:s3 --user "$1" --header "$S3" "${@:3}" "$URL/$2"; }
-    signed any:some/secret+token acme/Tiny/config.json | cmp - <("$WFS" cat "$MODEL" hf/config.json)
+    same signed any:some/secret+token acme/Tiny/config.json == "$WFS" cat "$MODEL" hf/config.json
     [ "$(signed any:other acme/Tiny/config.json | values Code)" = SignatureDoesNotMatch ]
     [ "$(ask acme/Tiny/config.json | values Code)" = AccessDenied ]
     [ "$(ask "" | values Code)" = AccessDenied ]
     [ "$(status_of "$URL/acme/Tiny/config.json")" = 401 ]
     [ "$(status_of --header "Authorization: Bearer some/secret+token" "$URL/acme/Tiny/config.json")" = 200 ]
     # through a proxy, whose targets are absolute: those of the AWS CRT are, too
-    signed any:some/secret+token acme/Tiny/config.json --noproxy "" --proxy "$URL" | cmp - <("$WFS" cat "$MODEL" hf/config.json)
+    same signed any:some/secret+token acme/Tiny/config.json --noproxy "" --proxy "$URL" == "$WFS" cat "$MODEL" hf/config.json
 }

@@ -359,7 +359,7 @@ EOF
     run --separate-stderr "$WFS" verify "$OUT/unknown.pt"
     [ "$status" -eq 0 ]
     [[ $output == "$OUT/unknown.pt: 0 of 4 members have the CRC of the directory, "*"; of 4 members the directory has no CRC" ]]
-    cmp <("$WFS" cat "$OUT/unknown.pt" tensors/a/raw) <(printf '\1\2%.0s' {1..8})
+    same "$WFS" cat "$OUT/unknown.pt" tensors/a/raw == printf '\1\2%.0s' {1..8}
     run "$WFS" verify "$SOURCE"
     [ "$status" -eq 2 ]
     [[ $output == *"not a zip archive of torch or numpy"* ]]

@@ -19,7 +19,7 @@ struct tower_case {
     const char *note; /* a part of one; NULL: nothing in particular */
 };
 
-#include "tests/unit/fs/tree/mmproj_files.inc"
+#include "tests/unit/products/gguf/mmproj_files.inc"
 
 struct tensor_line {
     struct safetensors *file;

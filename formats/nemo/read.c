@@ -50,9 +50,11 @@ static bool take_member(struct reader *reader, const struct tar_member *member, 
     if (strcmp(name, weights_name) == 0)
         return take_weights(reader, member, error);
     struct checkpoint *checkpoint = reader->checkpoint;
-    if (checkpoint->n_side_files < MAX_SIDE_FILES && !text_starts_with(name, weights_folder))
-        checkpoint_add_side_file(checkpoint, arena_strdup(checkpoint->arena, name),
-                                 member_source(reader, name, member));
+    if (text_starts_with(name, weights_folder))
+        return true;
+    if (checkpoint->n_side_files == MAX_SIDE_FILES)
+        return error_set(error, "%s: more than %d files beside the weights", source_name(reader->file), MAX_SIDE_FILES);
+    checkpoint_add_side_file(checkpoint, arena_strdup(checkpoint->arena, name), member_source(reader, name, member));
     return true;
 }
 

@@ -185,8 +185,12 @@ static bool add_metadata(struct walk *walk, struct protobuf entry, struct error 
         texts[field.number - 1] = protobuf_text(&entry, &field, MAX_METADATA_TEXT, error);
         good = texts[field.number - 1] != NULL;
     }
-    if (good && texts[0] != NULL && texts[1] != NULL && walk->n_metadata++ < MAX_METADATA)
-        checkpoint_add_metadata(walk->reader.checkpoint, texts[0], texts[1]);
+    if (good && texts[0] != NULL && texts[1] != NULL) {
+        good = walk->n_metadata++ < MAX_METADATA ||
+               protobuf_refuse(&entry, field.offset, "more than 256 texts of metadata", error);
+        if (good)
+            checkpoint_add_metadata(walk->reader.checkpoint, texts[0], texts[1]);
+    }
     free(texts[0]);
     free(texts[1]);
     return good;

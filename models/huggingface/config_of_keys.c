@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LINES = 128 };
-
 struct line {
     const char *name, *value;
 };
@@ -29,7 +27,7 @@ struct config_builder {
     const struct gguf_kvs *kvs;
     const struct tensor_set *tensors;
     struct json_document *defaults; /* of the class */
-    struct line lines[MAX_LINES];
+    struct line *lines;
     size_t n_lines;
     bool failed;
     struct error failure;
@@ -138,11 +136,9 @@ static void set_line(struct config_builder *builder, const char *name, const cha
     size_t i = 0;
     while (i < builder->n_lines && strcmp(builder->lines[i].name, name) != 0)
         i++;
-    if (i == MAX_LINES)
-        return;
-    builder->lines[i] = (struct line){name, value};
     if (i == builder->n_lines)
-        builder->n_lines++;
+        builder->lines = arena_grow(builder->arena, builder->lines, builder->n_lines++, sizeof *builder->lines);
+    builder->lines[i] = (struct line){name, value};
 }
 
 /* Returns JSON that is spelled with ' for the quotation mark. */

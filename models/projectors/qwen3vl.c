@@ -69,7 +69,10 @@ bool emit_deepstack(struct model_builder *builder, struct error *error)
     builder->dimensions.n_layers = n_layers;
     if (!layers_new(builder, &layers, error))
         return false;
-    const struct json *item = json_first(hparams_get(hparams, "deepstack_visual_indexes"));
+    const struct json *list = hparams_get(hparams, "deepstack_visual_indexes"), *item = json_first(list);
+    if (json_count(list) > MAX_DEEPSTACK)
+        return error_set(error, "config.json: deepstack_visual_indexes has %zu layers; the limit is %d",
+                         json_count(list), MAX_DEEPSTACK);
     for (; item != NULL; item = json_next(item)) {
         uint64_t layer;
         if (!json_u64(item, &layer) || layer >= n_layers)

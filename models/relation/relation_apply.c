@@ -91,7 +91,7 @@ static bool write_member(struct applying *applying, const struct relation_entry 
     const struct view *to[AXES_MAX_TENSORS];
     struct dimensions of_member;
     struct axis_sizes sizes = {job->dimensions->sizes, job->dimensions->n_sizes};
-    if (n_members > 0 && sizes.n_sizes < DIMENSIONS_MAX) {
+    if (n_members > 0) {
         of_member = *job->dimensions;
         dimensions_set_index(&of_member, entry->member[!job->direction], n_members, member);
         sizes = (struct axis_sizes){of_member.sizes, of_member.n_sizes};

@@ -218,6 +218,20 @@ static void check_gzip(const struct buffer *torch)
     check(&archive, "x.nemo: gzip: it holds nothing");
 }
 
+/* Files that do not all fit are an error: none is left out unsaid. */
+static void check_many_side_files(const struct buffer *torch, unsigned n, const char *says)
+{
+    struct buffer archive = {0};
+    char name[16];
+    put_file(&archive, "model_weights.ckpt", torch->bytes, torch->length);
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%u.txt", i);
+        put_file(&archive, name, "", 0);
+    }
+    end_archive(&archive);
+    check(&archive, says);
+}
+
 int main(void)
 {
     files_begin();
@@ -226,6 +240,8 @@ int main(void)
     check_base_256(&torch);
     check_faults(&torch);
     check_side_files(&torch);
+    check_many_side_files(&torch, 4096, "w F32 [2] 1 2");
+    check_many_side_files(&torch, 4097, "x.nemo: more than 4096 files beside the weights");
     check_gzip(&torch);
     buffer_free(&torch);
     files_remove();

@@ -141,6 +141,30 @@ static void check_faults(void)
     check_file("x.onnx", "x.onnx: offset 1: a number of more than 10 bytes");
 }
 
+static struct buffer graph_of(const char *name)
+{
+    struct buffer graph = {0}, tensor = tensor_of(name, 2, 1, -1);
+    put_bytes(&tensor, RAW, "\1", 1);
+    put_message(&graph, 5, &tensor);
+    return graph;
+}
+
+/* Metadata that do not all fit are an error: metadata.json has all or none. */
+static void check_metadata(unsigned n, const char *says)
+{
+    struct buffer model = {0}, graph = graph_of("w");
+    put_message(&model, 7, &graph);
+    for (unsigned i = 0; i < n; i++) {
+        struct buffer entry = {0};
+        put_text(&entry, 1, "key");
+        put_text(&entry, 2, "value");
+        put_message(&model, 14, &entry);
+    }
+    files_write("x.onnx", model.bytes, model.length);
+    check_file("x.onnx", says);
+    buffer_free(&model);
+}
+
 /* External data: texts of keys and values. */
 static void check_external(const char *location, const char *offset, const char *length, const char *says)
 {
@@ -247,14 +271,6 @@ static struct buffer around(const char *node_name, const char *output, struct bu
     return graph;
 }
 
-static struct buffer graph_of(const char *name)
-{
-    struct buffer graph = {0}, tensor = tensor_of(name, 2, 1, -1);
-    put_bytes(&tensor, RAW, "\1", 1);
-    put_message(&graph, 5, &tensor);
-    return graph;
-}
-
 static void check_graphs(void)
 {
     struct buffer graph = {0};
@@ -307,6 +323,8 @@ int main(void)
     files_begin();
     check_values();
     check_faults();
+    check_metadata(256, "w U8 [1] 1");
+    check_metadata(257, "x.onnx: offset 3607: more than 256 texts of metadata");
     check_externals();
     check_graphs();
     check_depth(31, true);

@@ -208,12 +208,12 @@ static void add_notes(const struct adding *adding, const unsigned char *bytes, s
 }
 
 /* Adds the program's notes: it is the first object. */
-static int add_build(struct dl_phdr_info *program, size_t size, void *context)
+static int add_build(struct dl_phdr_info *object, size_t size, void *context)
 {
-    for (size_t i = 0; i < program->dlpi_phnum; i++)
-        if (program->dlpi_phdr[i].p_type == PT_NOTE)
-            add_notes(context, (const unsigned char *)(program->dlpi_addr + program->dlpi_phdr[i].p_vaddr),
-                      program->dlpi_phdr[i].p_memsz);
+    for (size_t i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_NOTE)
+            add_notes(context, (const unsigned char *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr),
+                      object->dlpi_phdr[i].p_memsz);
     return 1;
 }
 

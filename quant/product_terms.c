@@ -1,4 +1,4 @@
-#define TERM(a, b, sum) ((sum) + (a) * (b))
+#define TERM(a, b, sum) ((sum) + (double)(a) * (double)(b))
 #define ADD_TERMS       add_terms_portable
 #include "quant/product_loops.h"
 

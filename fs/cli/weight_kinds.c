@@ -68,7 +68,7 @@ static void count_values(struct weight_kind *kind, const float *values, size_t c
     double squares = 0;
     size_t n_finite = 0;
     for (size_t i = 0; i < count; i++) {
-        squares += isfinite(values[i]) ? (double)values[i] * values[i] : 0;
+        squares += isfinite(values[i]) ? (double)values[i] * (double)values[i] : 0;
         n_finite += isfinite(values[i]);
     }
     double deviation = n_finite > 0 ? sqrt(squares / (double)n_finite) : 0;
@@ -81,7 +81,7 @@ static void count_values(struct weight_kind *kind, const float *values, size_t c
         if (!isfinite(values[i]))
             continue;
         const double middle = (double)(WEIGHT_BINS / 2);
-        double at = values[i] / deviation;
+        double at = (double)values[i] / deviation;
         kind->largest = fmax(kind->largest, fabs(at));
         double bin = fmin(fmax(round(at * WEIGHT_BINS_PER_DEVIATION), -middle), middle) + middle;
         kind->shares[(size_t)bin] += 1;

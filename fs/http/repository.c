@@ -95,12 +95,12 @@ static bool add_component(void *context, uint64_t index, const char *name, const
 {
     struct collecting *collecting = context;
     static const char diffusers[] = "diffusion_pytorch_model.safetensors";
-    struct node_attributes hf, weights;
+    struct node_attributes hf_directory, weights;
     if (!attributes->directory)
         return strcmp(name, "metadata.json") == 0 || add_hf_entry(context, index, name, attributes);
-    bool has_hf = tree_lookup(collecting->names->tree, attributes->id, "hf", &hf) && hf.directory;
+    bool has_hf = tree_lookup(collecting->names->tree, attributes->id, "hf", &hf_directory) && hf_directory.directory;
     collecting->skips_weights = has_hf && tree_lookup(collecting->names->tree, attributes->id, diffusers, &weights);
-    add_directory(collecting, arena_printf(collecting->arena, "%s/", name), has_hf ? hf.id : attributes->id,
+    add_directory(collecting, arena_printf(collecting->arena, "%s/", name), has_hf ? hf_directory.id : attributes->id,
                   add_hf_entry);
     if (collecting->skips_weights)
         add_file(collecting, arena_printf(collecting->arena, "%s/%s", name, diffusers), weights.id);

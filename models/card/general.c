@@ -62,7 +62,7 @@ static bool set_sampling(struct gguf_kvs *kvs, const struct sampling *sampling, 
     }
     if (sampling->type == GGUF_STRING || !number_of(value, &number))
         return false;
-    if (sampling->type == GGUF_F32 && fabs(number) <= FLT_MAX) {
+    if (sampling->type == GGUF_F32 && fabs(number) <= (double)FLT_MAX) {
         gguf_set_f32(kvs, sampling->key, number);
         return true;
     }
@@ -341,7 +341,7 @@ static enum gguf_type element_type(const struct elements *elements)
     for (size_t i = 0; i < elements->n_values; i++) {
         const struct yaml_value *value = elements->values[i];
         bool fits = value->integer >= INT32_MIN && value->integer <= INT32_MAX &&
-                    !(fabs(value->real) > FLT_MAX && isfinite(value->real));
+                    !(fabs(value->real) > (double)FLT_MAX && isfinite(value->real));
         if (value->type != first || !fits)
             return GGUF_STRING;
     }

@@ -66,13 +66,13 @@ const struct tensor *merging_tensor(const struct merging *merging, const char *n
 
 bool merging_check(const struct merging *merging, const struct tensor *tensor, const char *name)
 {
-    static const char *const dtypes[] = {"F32", "F16", "BF16"};
+    static const char *const allowed[] = {"F32", "F16", "BF16"};
     if (tensor == NULL)
         return error_set(merging->error, "tensor '%.200s' is not in the base", name);
     if (tensor->refusal != NULL)
         return error_set(merging->error, "tensor '%.200s' of the base: %s", name, tensor->refusal);
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (strcmp(tensor->dtype->name, dtypes[i]) == 0)
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        if (strcmp(tensor->dtype->name, allowed[i]) == 0)
             return true;
     if (merging->gguf != NULL && tensor->dtype->kind == DTYPE_BLOCK && dtype_kernels(tensor->dtype).decode != NULL)
         return true;

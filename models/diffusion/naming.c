@@ -44,13 +44,13 @@ const struct diffusion_naming *diffusion_naming_of(const struct checkpoint *chec
 /* Returns the highest number of a block. */
 static uint64_t last_block(const struct tensor_set *set, const char *blocks)
 {
-    uint64_t last = 0;
+    uint64_t highest = 0;
     for (size_t i = 0; i < set->n_tensors; i++) {
         const char *name = set->tensors[i].name;
         uint64_t number = text_starts_with(name, blocks) ? strtoull(name + strlen(blocks), NULL, 10) : 0;
-        last = number > last ? number : last;
+        highest = number > highest ? number : highest;
     }
-    return last;
+    return highest;
 }
 
 /* Returns the tensors with "last." before the module of the last block, not sealed. */

@@ -111,7 +111,7 @@ static const struct key_row keys[] = {
 /* Splits a list of two bases: for full attention, and for a window. */
 static bool split_theta(struct model_builder *builder, struct error *error)
 {
-    static const char *const keys[] = {"rope_theta", "local_rope_theta"};
+    static const char *const bases[] = {"rope_theta", "local_rope_theta"};
     struct hparams *hparams = builder->model->hparams;
     const struct json *list = hparams_get(hparams, "rope_theta");
     double values[2];
@@ -121,7 +121,7 @@ static bool split_theta(struct model_builder *builder, struct error *error)
         if (!json_double(json_at(list, i), &values[i]) || !(values[i] >= 0 && values[i] <= 1e15))
             return error_set(error, "config.json: rope_theta is a list, but not of two numbers");
     for (size_t i = 0; i < 2; i++)
-        if (!hparams_override(hparams, keys[i], (uint64_t)values[i], error))
+        if (!hparams_override(hparams, bases[i], (uint64_t)values[i], error))
             return false;
     return true;
 }

@@ -121,8 +121,8 @@ static bool emit_combined(struct model_builder *builder, const struct key_row *r
 {
     const char *second = row->by != NULL ? row->by : row->plus;
     double a, b;
-    if (!builder_number(builder, row->from, row->when == OR_DEFAULT ? row->value : NAN, &a, error) ||
-        !builder_number(builder, second, row->otherwise != 0 ? row->otherwise : NAN, &b, error))
+    if (!builder_number(builder, row->from, row->when == OR_DEFAULT ? row->value : (double)NAN, &a, error) ||
+        !builder_number(builder, second, row->otherwise != 0 ? row->otherwise : (double)NAN, &b, error))
         return false;
     if (isnan(a) || isnan(b))
         return error_set(error, "config.json: %s is missing", isnan(a) ? row->from : second);

@@ -100,7 +100,7 @@ static bool find_llama3(const struct table *table, double theta, struct rope_fre
     struct rope_freqs scaling = {.theta = theta, .low_factor = 1, .high_factor = 4, .old_context = 8192};
     uint64_t first = 0, last;
     for (uint64_t i = 0; i < table->count; i++)
-        scaling.factor = table->values[i] > scaling.factor ? table->values[i] : scaling.factor;
+        scaling.factor = fmax(scaling.factor, (double)table->values[i]);
     while (first < table->count && table->values[first] == 1)
         first++;
     for (last = first; last < table->count && (double)table->values[last] < scaling.factor;)

@@ -21,7 +21,7 @@ static void add_tensor(struct making *making, const char *name, const struct vie
 static bool choose_encoding(struct making *making, const struct layout_row *row, const struct view *view,
                             struct encoding *ret_encoding)
 {
-    const char *const *dtypes = row->n_dtypes > 0 ? row->dtypes : making->file->dtypes;
+    const char *const *names = row->n_dtypes > 0 ? row->dtypes : making->file->dtypes;
     unsigned n_dtypes = row->n_dtypes > 0 ? row->n_dtypes : making->file->n_dtypes;
     const char *reason = NULL;
     *ret_encoding = encoding_of(view->dtype);
@@ -29,15 +29,15 @@ static bool choose_encoding(struct making *making, const struct layout_row *row,
         (view->dtype->kind != DTYPE_FLOAT && view->dtype->kind != DTYPE_BLOCK))
         return true;
     for (unsigned i = 0; i < n_dtypes; i++) {
-        const struct dtype *dtype = dtype_by_name(dtypes[i]);
+        const struct dtype *dtype = dtype_by_name(names[i]);
         struct value value;
-        if (dtype == NULL && !scope_value(&making->scope, dtypes[i], &value, making->error))
+        if (dtype == NULL && !scope_value(&making->scope, names[i], &value, making->error))
             return false;
         if (dtype == NULL && value.kind == VALUE_NULL)
             return true;
         if (dtype == NULL && (value.kind != VALUE_TEXT || (dtype = dtype_by_name(value.text)) == NULL))
             return error_set(making->error, "'%.100s' is not a dtype",
-                             value.kind == VALUE_TEXT ? value.text : dtypes[i]);
+                             value.kind == VALUE_TEXT ? value.text : names[i]);
         *ret_encoding = (struct encoding){.dtype = dtype, .rule = dtype == &q4_0_dtype ? row->rule : NULL};
         if (convert_possible(view, *ret_encoding, &reason))
             return true;

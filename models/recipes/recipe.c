@@ -258,7 +258,7 @@ static bool read_dtype(const struct parsing *parsing, const struct yaml_value *r
     static const struct {
         const char *name;
         const struct dtype *dtype;
-    } dtypes[] = {{"bfloat16", &bf16_dtype}, {"float16", &f16_dtype}, {"float32", &f32_dtype}};
+    } known[] = {{"bfloat16", &bf16_dtype}, {"float16", &f16_dtype}, {"float32", &f32_dtype}};
     const struct yaml_value *value = parsing_get(root, key);
     *ret_dtype = NULL;
     if (value == NULL)
@@ -267,9 +267,9 @@ static bool read_dtype(const struct parsing *parsing, const struct yaml_value *r
     if (name == NULL)
         return false;
     name += strncmp(name, "torch.", strlen("torch.")) == 0 ? strlen("torch.") : 0;
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (strcmp(dtypes[i].name, name) == 0) {
-            *ret_dtype = dtypes[i].dtype;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, name) == 0) {
+            *ret_dtype = known[i].dtype;
             return true;
         }
     return parsing_fail(parsing, value, "%s: '%.40s' is not supported; use bfloat16, float16 or float32", key, name);

@@ -32,7 +32,7 @@ static void compute_filter(const double corners[3], float *out)
         double upper = (corners[2] - frequency) / (corners[2] - corners[1]);
         double least = fmin(lower, upper);
         float triangle = least > 0 ? (float)least : 0;
-        out[k] = (float)(triangle * scale);
+        out[k] = (float)((double)triangle * scale);
     }
 }
 

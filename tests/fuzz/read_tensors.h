@@ -16,10 +16,10 @@ static inline void want_inside(void *context, const struct extent *from, uint64_
 
 static inline void read_ends(const struct view *view)
 {
-    enum { BYTES = 4096 };
-    static unsigned char units[BYTES];
+    enum { UNITS = 4096 }; /* bytes */
+    static unsigned char units[UNITS];
     struct error error;
-    uint64_t most = BYTES / view->dtype->block_bytes, n = view_units(view) < most ? view_units(view) : most;
+    uint64_t most = UNITS / view->dtype->block_bytes, n = view_units(view) < most ? view_units(view) : most;
     struct dependencies dependencies = {.take = want_inside};
     if (!view_read(view, 0, n, units, &error) || !view_read(view, view_units(view) - n, n, units, &error))
         require_one_line(&error);
@@ -49,10 +49,10 @@ static inline void read_tensors(const struct checkpoint *checkpoint)
 }
 
 /* Opens what is at a path and reads all tensors; what is refused is refused with one line. */
-static inline void read_path(const char *path, const struct format *const *formats, const struct open_options *options)
+static inline void read_path(const char *path, const struct format *const *readers, const struct open_options *options)
 {
     struct error error = {""};
-    const struct checkpoint *checkpoint = checkpoint_open(path, formats, options, &error);
+    const struct checkpoint *checkpoint = checkpoint_open(path, readers, options, &error);
     if (checkpoint != NULL)
         read_tensors(checkpoint);
     else

@@ -209,15 +209,15 @@ enum { WORK = 12 << 20 }; /* bytes, fewer than free() keeps at the end of a heap
 /* Sets *context if most of the memory of work is returned to the system after it. */
 static void *work_and_trim(void *context)
 {
-    enum { PIECE = 64 << 10, N_PIECES = WORK / PIECE };
-    void *pieces[N_PIECES];
+    enum { PIECE = 64 << 10, N_TRIMMED = WORK / PIECE };
+    void *pieces[N_TRIMMED];
     bool *returned = context;
     memory_trim();
-    for (size_t i = 0; i < N_PIECES; i++) {
+    for (size_t i = 0; i < N_TRIMMED; i++) {
         pieces[i] = memory_alloc(PIECE);
         memset(pieces[i], 1, PIECE);
     }
-    for (size_t i = 0; i < N_PIECES; i++)
+    for (size_t i = 0; i < N_TRIMMED; i++)
         free(pieces[i]);
     size_t before = resident();
     memory_trim();

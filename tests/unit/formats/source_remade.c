@@ -14,12 +14,12 @@ static struct made {
     bool fails, grows;
 } made[N_SOURCES];
 
-static void fill(const struct made *made, struct buffer *parts)
+static void fill(const struct made *which, struct buffer *parts)
 {
     buffer_append_zeros(&parts[0], LARGE);
-    buffer_append_zeros(&parts[1], SMALL + made->grows);
-    memset(parts[0].bytes, made->first, LARGE);
-    memset(parts[1].bytes, made->first + 1, SMALL);
+    buffer_append_zeros(&parts[1], SMALL + which->grows);
+    memset(parts[0].bytes, which->first, LARGE);
+    memset(parts[1].bytes, which->first + 1, SMALL);
 }
 
 static bool make(void *context, struct buffer *parts, size_t n_parts, struct error *error)
@@ -33,16 +33,16 @@ static bool make(void *context, struct buffer *parts, size_t n_parts, struct err
     return true;
 }
 
-static void check_read(struct source *source, const struct made *made, unsigned n_times)
+static void check_read(struct source *source, const struct made *which, unsigned n_times)
 {
     struct error error = {""};
     unsigned char bytes[4] = {0};
     CHECK(source_read(source, LARGE - 2, 4, bytes, &error));
-    CHECK(bytes[0] == made->first && bytes[1] == made->first && bytes[2] == made->first + 1 &&
-          bytes[3] == made->first + 1);
-    CHECK(source_read(source, LARGE + SMALL - 1, 1, bytes, &error) && bytes[0] == made->first + 1);
-    CHECK(source_read(source, 0, 1, bytes, &error) && bytes[0] == made->first);
-    CHECK(made->n_times == n_times);
+    CHECK(bytes[0] == which->first && bytes[1] == which->first && bytes[2] == which->first + 1 &&
+          bytes[3] == which->first + 1);
+    CHECK(source_read(source, LARGE + SMALL - 1, 1, bytes, &error) && bytes[0] == which->first + 1);
+    CHECK(source_read(source, 0, 1, bytes, &error) && bytes[0] == which->first);
+    CHECK(which->n_times == n_times);
 }
 
 static void check_failure(struct source *source, const char *message)

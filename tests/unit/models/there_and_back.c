@@ -302,7 +302,7 @@ static bool is_near(float before, float after, double limit)
 {
     if (limit == 0)
         return memcmp(&after, &before, sizeof after) == 0;
-    return fabs((double)after - before) <= limit;
+    return fabs((double)after - (double)before) <= limit;
 }
 
 static bool is_back(const struct trial *trial, const struct tensor *tensor)

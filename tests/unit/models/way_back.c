@@ -93,7 +93,7 @@ static double difference(const struct way_back *way, const struct tensor *a, con
         if (!view_read(left, first, n, x, &error) || !view_read(right, first, n, y, &error))
             return INFINITY;
         for (uint64_t i = 0; i < n && memcmp(x, y, n * sizeof *x) != 0; i++) {
-            double difference = fabs((double)x[i] - y[i]);
+            double difference = fabs((double)x[i] - (double)y[i]);
             most = difference > most ? difference : most;
         }
     }
@@ -110,7 +110,7 @@ static void check_tensors(const struct way_back *way, const char *name, const st
         if (stored == NULL && family->prefix != NULL && text_starts_with(stored_name, family->prefix))
             stored = tensor_set_find_text(way->checkpoint->tensors, stored_name + strlen(family->prefix));
         bool is_norm = strstr(back->name, "norm") != NULL; /* which Gemma has with 1 added, in F16 to 10 bits */
-        double most = stored != NULL ? difference(way, stored, back) : INFINITY;
+        double most = stored != NULL ? difference(way, stored, back) : (double)INFINITY;
         double limit = stored != NULL && stored->dtype == &f16_dtype ? 4.9e-4 : 6e-8;
         if (!CHECK_NAMED(most == 0 || (is_norm && most < limit), back->name))
             fprintf(stderr, "  %s: %s: off by %g%s\n", name, back->name, most, stored == NULL ? ", not stored" : "");

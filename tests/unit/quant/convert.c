@@ -44,16 +44,16 @@ static void check_ranges(const struct view *view, struct encoding target, const 
 
 static void test_ranges(struct arena *arena, const struct view *view)
 {
-    static const char *const dtypes[] = {"F16", "BF16", "Q4_0", "Q8_0", "Q4_K", "Q6_K", "IQ4_XS"};
+    static const char *const names[] = {"F16", "BF16", "Q4_0", "Q8_0", "Q4_K", "Q6_K", "IQ4_XS"};
     float *columns = arena_alloc(arena, COLUMNS * sizeof *columns);
     for (size_t i = 0; i < COLUMNS; i++)
         columns[i] = (float)(1 + i % 7);
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
-        struct encoding target = encoding_of(dtype_by_name(dtypes[i]));
-        check_ranges(view, target, dtypes[i]);
-        check_ranges(view_convert(arena, view, target.dtype), encoding_of(&f32_dtype), dtypes[i]); /* back */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct encoding target = encoding_of(dtype_by_name(names[i]));
+        check_ranges(view, target, names[i]);
+        check_ranges(view_convert(arena, view, target.dtype), encoding_of(&f32_dtype), names[i]); /* back */
         target.importance = columns;
-        check_ranges(view, target, dtypes[i]); /* some look at the whole row */
+        check_ranges(view, target, names[i]); /* some look at the whole row */
     }
 }
 

@@ -352,16 +352,16 @@ static void check_middles(const struct dtype *dtype, enum cpu_level level)
 {
     enum { N = 64 * 5 };
     uint64_t numbers[N];
-    float expected[N], values[N];
+    float expected[N], decoded_fast[N];
     size_t n = 0;
     for (unsigned bit = 0; bit < 64; bit++)
         for (int i = -2; i <= 2; i++)
             numbers[n++] = ((uint64_t)1 << bit) + (bit >= 24 ? (uint64_t)1 << (bit - 24) : 0) + (uint64_t)(int64_t)i;
     dtype_kernels_at(dtype, CPU_PORTABLE).decode(numbers, expected, N);
-    dtype_kernels_at(dtype, level).decode(numbers, values, N);
+    dtype_kernels_at(dtype, level).decode(numbers, decoded_fast, N);
     char what[64];
     snprintf(what, sizeof what, "%s, %s, rounds to even", dtype->name, cpu_level_name(level));
-    CHECK_NAMED(memcmp(values, expected, sizeof values) == 0, what);
+    CHECK_NAMED(memcmp(decoded_fast, expected, sizeof decoded_fast) == 0, what);
 }
 
 int main(void)

@@ -54,7 +54,7 @@ static void compare(const char *name, uint64_t n_matrices, uint64_t n, uint64_t 
                 for (uint64_t t = 0; t < r; t++)
                     sum += (double)left[(k * n + i) * r + t] * (double)right[(k * r + t) * m + j];
                 uint64_t at = (k * n + i) * m + j;
-                expected[at] = (float)(scale != 0 ? addend[at] + scale * sum : sum);
+                expected[at] = (float)(scale != 0 ? (double)addend[at] + (double)scale * sum : sum);
             }
     const struct view *view =
         scale != 0 ? view_add_product(arena, added, scale, l, r_view) : view_product(arena, l, r_view);

@@ -268,19 +268,19 @@ void *__wrap_malloc(size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-void *__wrap_malloc(size_t size)
+void *__wrap_malloc(size_t n_bytes)
 {
-    return fails() ? NULL : __real_malloc(size);
+    return fails() ? NULL : __real_malloc(n_bytes);
 }
 
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
+void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes)
 {
-    return fails() ? NULL : __real_aligned_alloc(alignment, size);
+    return fails() ? NULL : __real_aligned_alloc(alignment, n_bytes);
 }
 
-void *__wrap_realloc(void *memory, size_t size)
+void *__wrap_realloc(void *memory, size_t n_bytes)
 {
-    return fails() ? NULL : __real_realloc(memory, size);
+    return fails() ? NULL : __real_realloc(memory, n_bytes);
 }
 
 static void allow_allocations(long n)
@@ -396,9 +396,9 @@ static _Atomic int64_t seconds_later;
 /* The clock of the program, which the test can put forward. */
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
-    int status = (int)syscall(SYS_clock_gettime, clock, ret_time);
+    int result = (int)syscall(SYS_clock_gettime, clock, ret_time);
     ret_time->tv_sec += clock == CLOCK_MONOTONIC ? seconds_later : 0;
-    return status;
+    return result;
 }
 
 /* Two objects with one key are to each other what two processes are. */

@@ -321,11 +321,11 @@ static void check_bomb(void)
     buffer_free(&deep);
 }
 
-static void append_text(struct buffer *pickle, size_t length, size_t number)
+static void append_text(struct buffer *out, size_t length, size_t number)
 {
-    buffer_append_text(pickle, "X");
-    buffer_append_le(pickle, length, 4);
-    buffer_printf(pickle, "%0*zu", (int)length, number);
+    buffer_append_text(out, "X");
+    buffer_append_le(out, length, 4);
+    buffer_printf(out, "%0*zu", (int)length, number);
 }
 
 /* One tensor under 10,000 names, each of which repeats a long name of what it is in. */

@@ -83,12 +83,12 @@ static const struct {
 
 static void check_stored(void)
 {
-    static const struct stored_type rows[] = {{"blk.{}.kernel.weight", &f32_dtype},
-                                              {"blk.{}.table.weight", &i32_dtype},
-                                              {"d2t", &i64_dtype},
-                                              {"*", &bf16_dtype, &bf16_dtype},
-                                              {0}};
-    static const struct family family = {.name = "test", .stored_types = rows};
+    static const struct stored_type types[] = {{"blk.{}.kernel.weight", &f32_dtype},
+                                               {"blk.{}.table.weight", &i32_dtype},
+                                               {"d2t", &i64_dtype},
+                                               {"*", &bf16_dtype, &bf16_dtype},
+                                               {0}};
+    static const struct family family = {.name = "test", .stored_types = types};
     static const uint64_t shape[] = {2, 32};
     static const double zeros[64];
     struct arena *arena = arena_new();
@@ -96,7 +96,7 @@ static void check_stored(void)
         for (int plain = 0; plain < 2; plain++) {
             struct gguf_model model = {.arena = arena, .tensors = tensor_set_new(arena)};
             model.family = plain ? NULL : &family;
-            model.stored_types = plain ? NULL : rows;
+            model.stored_types = plain ? NULL : types;
             tensor_set_add_view(
                 model.tensors, stored[i].name,
                 view_literal(arena, dtype_by_name(stored[i].dtype), stored[i].rank, shape + 2 - stored[i].rank, zeros));

@@ -65,7 +65,7 @@ static double weight(struct arena *arena, const char *spelled, const char *tenso
     const struct recipe *recipe = read(arena, text);
     bool found = recipe != NULL && recipe_input_value(recipe, recipe->slices, recipe->slices->sources, PARAMETER_WEIGHT,
                                                       tensor, at, &value);
-    return found ? value : NAN;
+    return found ? value : (double)NAN;
 }
 
 static void test_values(struct arena *arena)

@@ -30,7 +30,7 @@ make() {
     make flux-plain "$OUT/plain.safetensors"
     for how in mark header; do
         make flux-$how "$OUT/$how.safetensors"
-        for file in model.gguf gguf/model-Q8_0.gguf gguf/model-F32.gguf sdcpp/model-f16.gguf diffusers/transformer/config.json; do
+        for file in model.gguf gguf/model-Q8_0.gguf gguf/model-F32.gguf sdcpp/model-f16.gguf diffusers/transformer/diffusion_pytorch_model.safetensors; do
             [ $how = mark ] || [[ $file != sdcpp* ]] || continue # it keeps the prefix
             same "$WFS" cat "$OUT/$how.safetensors" "$file" == "$WFS" cat "$OUT/plain.safetensors" "$file"
         done

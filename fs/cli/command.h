@@ -57,7 +57,7 @@ struct command {
     enum command_group group; /* UNLISTED_COMMAND: left out of help */
     const char *text;         /* more lines of help; may be NULL */
     const struct flag *flags;
-    const struct example *examples; /* both ended by a row of NULLs */
+    const struct example *examples; /* both ended by a row of NULLs, or NULL */
     size_t min_arguments, max_arguments;
     size_t n_sources;           /* how many operands are sources, from the first on; SIZE_MAX: all */
     bool takes_options;         /* -o */

@@ -109,8 +109,9 @@ void usage_print_command(const struct command *command)
     printf("Usage: wfs %s %s%s%s\n\n", command->name, command->flags != NULL ? "[FLAGS] " : "",
            command->takes_options ? "[-o OPTION,...] " : "", command->usage);
     print_text(command->summary, 0, 0);
-    puts("\nExamples:");
-    for (const struct example *example = command->examples; example->line != NULL; example++)
+    if (command->examples != NULL)
+        puts("\nExamples:");
+    for (const struct example *example = command->examples; example != NULL && example->line != NULL; example++)
         print_example(example);
     if (command->text != NULL) {
         putchar('\n');

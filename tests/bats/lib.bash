@@ -67,6 +67,11 @@ need_mount_commands() {
     "$WFS" --help | grep -q "^  mount " || skip "$WFS was built without FUSE"
 }
 
+# Skips what a build without the server lacks, always.
+need_serve() {
+    "$WFS" --help | grep -q "^  serve " || skip "$WFS was built without the server"
+}
+
 need_fuse() {
     local reason
     need_mount_commands

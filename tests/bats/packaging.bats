@@ -98,6 +98,7 @@ map_across() {
 }
 
 @test "the units of wfs serve are valid, and their command serves" {
+    need_serve
     need curl
     local units=$BATS_TEST_TMPDIR service
     service=$(dirname "$WFS")/wfs-serve@.service
@@ -153,6 +154,7 @@ allowed_calls() { # UNIT
 }
 
 @test "the unit of wfs serve allows the system calls of a server" {
+    need_serve
     need curl jq
     need_strace
     local out=$BATS_TEST_TMPDIR name

@@ -13,6 +13,7 @@ setup_file() {
 }
 
 setup() {
+    need_serve
     need_numpy
     need curl jq
     MODEL=$BATS_FILE_TMPDIR/tiny-llama

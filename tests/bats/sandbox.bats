@@ -160,6 +160,7 @@ has_ended() {
 }
 
 @test "wfs serve runs in the sandbox" {
+    need_serve
     SECRET_TOKEN=hidden "$WFS" serve --listen 127.0.0.1:0 acme/llama="$LLAMA" >"$BATS_TEST_TMPDIR/address" 3>&- &
     await test -s "$BATS_TEST_TMPDIR/address"
     run ! grep -qa hidden "/proc/$!/environ"

@@ -12,6 +12,7 @@ setup_file() {
 }
 
 setup() {
+    need_serve
     need_numpy
     need curl jq tar
     MODEL=$BATS_FILE_TMPDIR/tiny-llama

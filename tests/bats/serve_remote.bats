@@ -12,6 +12,7 @@ setup_file() {
 }
 
 setup() {
+    need_serve
     need_numpy
     need curl
     "$WFS" ls https:// 2>&1 | grep -q 'built without libcurl' && skip "built without remote sources"

@@ -9,6 +9,7 @@ setup_file() {
 }
 
 setup() {
+    need_serve
     need_numpy
     need curl
     MODEL=$BATS_FILE_TMPDIR/tiny-llama

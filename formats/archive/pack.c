@@ -35,6 +35,24 @@ struct reading {
     uint64_t most;     /* tensors that may be kept */
 };
 
+/* Reads [rows, columns, run]. */
+static bool take_swap(const struct json *value, struct pack_tensor *tensor, struct error *error)
+{
+    const struct json *numbers = json_get(value, "swap");
+    struct pack_swap *swap = &tensor->swap;
+    const uint64_t n = tensor->length / tensor->coding->unit_bytes * tensor->coding->unit_values;
+    uint64_t part;
+    if (numbers == NULL)
+        return true;
+    return (json_u64(json_at(numbers, 0), &swap->rows) && json_u64(json_at(numbers, 1), &swap->columns) &&
+            json_u64(json_at(numbers, 2), &swap->run) && swap->run >= PACK_LEAST_RUN &&
+            checked_multiply(swap->rows, swap->columns, &part) && checked_multiply(part, swap->run, &part) &&
+            part > 0 && n % part == 0) ||
+           error_set(error,
+                     "its swap has no rows, columns and a run of at least %d that %" PRIu64 " values divide into",
+                     PACK_LEAST_RUN, n);
+}
+
 /* Reads [pack, number], or [pack, number, dtype] of weights. */
 static bool take_input(const struct json *value, struct pack_tensor *tensor, struct error *error)
 {
@@ -50,9 +68,10 @@ static bool take_input(const struct json *value, struct pack_tensor *tensor, str
     if (tensor->coding->input != CODING_VALUES)
         return true;
     tensor->input_dtype = dtype != NULL ? dtype_by_name(dtype) : NULL;
-    return (tensor->input_dtype != NULL && tensor->input_dtype->kind == DTYPE_FLOAT &&
-            tensor->input_dtype->block_elements == 1) ||
-           error_set(error, "coding %s needs the type of its input", tensor->coding->name);
+    if (tensor->input_dtype == NULL || tensor->input_dtype->kind != DTYPE_FLOAT ||
+        tensor->input_dtype->block_elements != 1)
+        return error_set(error, "coding %s needs the type of its input", tensor->coding->name);
+    return take_swap(value, tensor, error);
 }
 
 static bool take_coding(const struct json *value, struct pack_tensor *tensor, struct error *error)
@@ -279,6 +298,27 @@ static bool check_input(const struct pack *pack, const struct pack_tensor *tenso
            error_set(error, "%s: a tensor is coded against one of another size", source_name(pack->blob));
 }
 
+/* Reads values of a tensor of an element type, as another one has them. */
+static bool read_swapped(struct pack_input *input, uint64_t first, size_t count, unsigned char *out,
+                         struct error *error)
+{
+    const struct pack_swap *swap = &input->swap;
+    const size_t width = input->dtype->block_bytes;
+    if (swap->run == 0)
+        return pack_read(input->pack, input->number, first * width, count * width, out, error);
+    for (size_t done = 0, n; done < count; done += n) {
+        const uint64_t value = first + done, run = value / swap->run, within = value % swap->run,
+                       row = run % swap->rows, column = run / swap->rows % swap->columns,
+                       above = run / swap->rows / swap->columns,
+                       from = (above * swap->rows + row) * swap->columns + column;
+        n = swap->run - within < count - done ? (size_t)(swap->run - within) : count - done;
+        if (!pack_read(input->pack, input->number, (from * swap->run + within) * width, n * width, out + done * width,
+                       error))
+            return false;
+    }
+    return true;
+}
+
 /* Reads the input of a chunk; the caller frees its values. */
 static bool read_input(struct pack *pack, const struct place *place, struct input *input, struct error *error)
 {
@@ -296,7 +336,11 @@ static bool read_input(struct pack *pack, const struct place *place, struct inpu
     input->n_values = place->length / coding->unit_bytes * coding->unit_values;
     input->width = decodes ? sizeof(float) : stored;
     unsigned char *bytes = memory_alloc(input->n_values * stored);
-    bool good = pack_read(other, tensor->input, input->first * stored, input->n_values * stored, bytes, error);
+    struct pack_input from = {
+        .pack = other, .number = tensor->input, .dtype = tensor->input_dtype, .swap = tensor->swap};
+    bool good = decodes
+                    ? read_swapped(&from, input->first, input->n_values, bytes, error)
+                    : pack_read(other, tensor->input, input->first * stored, input->n_values * stored, bytes, error);
     input->values = decodes ? memory_alloc(input->n_values * sizeof(float)) : bytes;
     if (decodes && good)
         dtype_kernels(tensor->input_dtype).decode(bytes, input->values, input->n_values);
@@ -369,22 +413,18 @@ static bool copy_part(struct pack *pack, const struct place *place, size_t from,
     return true;
 }
 
-static bool read_values(struct pack_input *input, uint64_t first, size_t count, void *out, struct error *error)
-{
-    size_t width = input->dtype->block_bytes;
-    return pack_read(input->pack, input->number, first * width, count * width, out, error);
-}
-
 static bool read_as_stored(void *context, uint64_t first, size_t count, void *out, struct error *error)
 {
-    return read_values(context, first, count, out, error);
+    const struct pack_input *input = context;
+    size_t width = input->dtype->block_bytes;
+    return pack_read(input->pack, input->number, first * width, count * width, out, error);
 }
 
 static bool read_as_f32(void *context, uint64_t first, size_t count, void *out, struct error *error)
 {
     struct pack_input *input = context;
     void *bytes = memory_alloc(count * input->dtype->block_bytes);
-    bool good = read_values(input, first, count, bytes, error);
+    bool good = read_swapped(input, first, count, bytes, error);
     if (good)
         dtype_kernels(input->dtype).decode(bytes, out, count);
     free(bytes);

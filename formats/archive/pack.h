@@ -19,6 +19,13 @@ enum {
 };
 #define PACK_MAGIC "wfs-pack"
 
+/* Which values of its input a tensor has: those of an array (any, rows, columns, run), with rows and columns swapped.
+ * So the rows of queries and keys lie in a GGUF. `run` is 0 if the values lie as in the input. */
+struct pack_swap {
+    uint64_t rows, columns, run;
+};
+enum { PACK_LEAST_RUN = 32 }; /* values: shorter runs would be read one by one */
+
 struct pack_tensor {
     uint64_t length;      /* bytes */
     uint64_t offset;      /* of its first chunk in the pack */
@@ -31,6 +38,7 @@ struct pack_tensor {
     struct digest input_pack;
     uint32_t input;
     const struct dtype *input_dtype; /* of CODING_VALUES */
+    struct pack_swap swap;           /* of CODING_VALUES */
 };
 
 /* Bytes and values of the largest block, for code that samples blocks. */
@@ -44,9 +52,11 @@ struct pack_input {
     struct digest digest; /* of the pack */
     uint32_t number;
     const struct dtype *dtype; /* an element type */
+    struct pack_swap swap;
 };
 
-/* Return what codings read a tensor by: its values as they are stored, or as F32. The input must outlive it. */
+/* Return what codings read a tensor by: its values as they are stored, or swapped and as F32. The input must outlive
+ * it. */
 struct coding_input pack_input_bytes(struct pack_input *input);
 struct coding_input pack_input_values(struct pack_input *input);
 

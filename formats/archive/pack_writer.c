@@ -49,6 +49,13 @@ static void put_input(struct json_writer *json, const struct pack_writer_tensor 
     if (tensor->coding->input == CODING_VALUES)
         json_put_text(json, NULL, tensor->input.dtype->name);
     json_end(json);
+    if (tensor->input.swap.run == 0)
+        return;
+    json_begin_array(json, "swap");
+    json_put_number(json, NULL, tensor->input.swap.rows);
+    json_put_number(json, NULL, tensor->input.swap.columns);
+    json_put_number(json, NULL, tensor->input.swap.run);
+    json_end(json);
 }
 
 void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor)

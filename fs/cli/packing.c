@@ -171,9 +171,14 @@ static bool begin_tensor(struct packed_file *file, const struct packed_extent *e
     struct packing *packing = file->packing;
     const struct archive_blob unknown = {.size = 0};
     struct sampling sampling = {file, extent};
-    const struct base_query query = {extent->dtype,
-                                     extent->name != NULL ? pack_name_hash(extent->name, strlen(extent->name)) : 0,
-                                     extent->length, read_sample, &sampling};
+    const struct base_query query = {
+        .dtype = extent->dtype,
+        .name = extent->name != NULL ? pack_name_hash(extent->name, strlen(extent->name)) : 0,
+        .length = extent->length,
+        .row = extent->row,
+        .read = read_sample,
+        .context = &sampling,
+    };
     struct pack_writer_tensor tensor = {
         .length = extent->length, .dtype = extent->dtype, .name = extent->name, .digest = *digest};
     if (packing->writer == NULL) {

@@ -41,6 +41,7 @@ bool scan_has_same_contents(const struct stat *a, const struct stat *b); /* the 
 struct packed_extent {
     uint64_t offset, length;
     const struct dtype *dtype; /* of a tensor of a checkpoint; NULL: what lies between */
+    uint64_t row;              /* values of the tensor's innermost dimension; 0: unknown */
     char *name;                /* of the tensor, in memory that extents_free() frees; NULL: it is none */
 };
 

@@ -11,7 +11,7 @@
 enum {
     MOST_TRIED = 2048, /* weights of one size, the newest first */
     MOST_OFFERS = 4,
-    SAMPLES = 4, /* blocks of which the codes must follow from the weights */
+    SAMPLES = 16, /* places at which a tensor must follow from the weights */
 };
 
 static const uint32_t none = UINT32_MAX;
@@ -70,8 +70,8 @@ static void add(struct bases *bases, struct pack *pack, const struct digest *dig
     const char *name = arena_copy(bases->arena, &key, sizeof key),
                *size = arena_copy(bases->arena, &n_values, sizeof n_values);
     bases->items = memory_grow(bases->items, bases->count, sizeof *bases->items);
-    bases->items[bases->count] =
-        (struct base){{pack, *digest, number, dtype}, newest(&bases->by_size, &n_values, sizeof n_values)};
+    bases->items[bases->count] = (struct base){{.pack = pack, .digest = *digest, .number = number, .dtype = dtype},
+                                               newest(&bases->by_size, &n_values, sizeof n_values)};
     text_index_set(&bases->by_name, name, sizeof key, bases->count);
     text_index_set(&bases->by_size, size, sizeof n_values, bases->count);
     bases->count++;
@@ -92,51 +92,54 @@ static size_t count_differing(const unsigned char *a, const unsigned char *b, si
     return differing;
 }
 
-/* Reports whether the codes of some blocks are those that follow from the weights, but for a few: IQ4_XS has such. */
-static bool has_codes_of(const struct base_query *query, const struct base *base)
+/* Reports whether the codes of a block are those that follow from the weights, but for a few: IQ4_XS has such. */
+static bool has_codes_of(const struct base_query *query, const struct coding_input *input, uint64_t block)
 {
+    enum { FEW = 8 };
     const struct dtype *dtype = query->dtype;
-    const uint64_t n_blocks = query->length / dtype->block_bytes;
     unsigned char stored[CODING_BLOCK_MOST], computed[CODING_BLOCK_MOST];
     float values[CODING_BLOCK_VALUES];
     struct error unsaid;
-    struct pack_input input = base->input;
-    const struct coding_input reader = pack_input_values(&input);
-    size_t n_differing = 0;
-    for (uint64_t i = 0; i < SAMPLES; i++) {
-        uint64_t block = n_blocks * (2 * i + 1) / (2 * SAMPLES);
-        if (!query->read(query->context, block * dtype->block_bytes, dtype->block_bytes, stored, &unsaid) ||
-            !reader.read(reader.context, block * dtype->block_elements, dtype->block_elements, values, &unsaid))
-            return false;
-        memcpy(computed, stored, dtype->block_bytes);
-        codes_of(dtype)(values, computed, 1);
-        n_differing += count_differing(computed, stored, dtype->block_bytes);
-    }
-    return n_differing < SAMPLES * dtype->block_bytes / 16;
+    if (!query->read(query->context, block * dtype->block_bytes, dtype->block_bytes, stored, &unsaid) ||
+        !input->read(input->context, block * dtype->block_elements, dtype->block_elements, values, &unsaid))
+        return false;
+    memcpy(computed, stored, dtype->block_bytes);
+    codes_of(dtype)(values, computed, 1);
+    return count_differing(computed, stored, dtype->block_bytes) < dtype->block_bytes / FEW;
 }
 
-/* Reports whether some values are those of the weights, rounded. */
-static bool is_cast_of(const struct base_query *query, const struct base *base)
+/* Reports whether the values from one on are those of the weights, rounded. */
+static bool is_cast_of(const struct base_query *query, const struct coding_input *input, uint64_t first)
 {
     enum { N = CODING_BLOCK_VALUES };
     const struct dtype *dtype = query->dtype;
     const uint64_t n_values = query->length / dtype->block_bytes;
+    const size_t n = n_values - first < N ? (size_t)(n_values - first) : N;
     unsigned char stored[N * sizeof(float)], computed[N * sizeof(float)];
     float values[N];
     struct error unsaid;
-    struct pack_input input = base->input;
+    if (!query->read(query->context, first * dtype->block_bytes, n * dtype->block_bytes, stored, &unsaid) ||
+        !input->read(input->context, first, n, values, &unsaid))
+        return false;
+    dtype_kernels(dtype).encode(values, computed, n);
+    return memcmp(computed, stored, n * dtype->block_bytes) == 0;
+}
+
+/* Reports whether samples of the tensor follow from the weights. Most others are refused by the first one. The places
+ * look random: half of all rows lie at the same place in two orders, such as every second one. */
+static bool follows_from(const struct base_query *query, const struct pack_input *weights)
+{
+    const uint32_t golden = 2654435769u; /* 2^32 divided by the golden ratio */
+    const struct dtype *dtype = query->dtype;
+    const double n_blocks = (double)(query->length / dtype->block_bytes);
+    struct pack_input input = *weights;
     const struct coding_input reader = pack_input_values(&input);
-    for (uint64_t i = 0; i < SAMPLES; i++) {
-        uint64_t first = n_values * i / SAMPLES;
-        size_t n = n_values - first < N ? (size_t)(n_values - first) : N;
-        if (!query->read(query->context, first * dtype->block_bytes, n * dtype->block_bytes, stored, &unsaid) ||
-            !reader.read(reader.context, first, n, values, &unsaid))
-            return false;
-        dtype_kernels(dtype).encode(values, computed, n);
-        if (memcmp(computed, stored, n * dtype->block_bytes) != 0)
-            return false;
+    bool follows = true;
+    for (uint32_t i = 1; follows && i <= SAMPLES; i++) {
+        uint64_t block = (uint64_t)(n_blocks * (i * golden) / (1ull << 32));
+        follows = dtype->kind == DTYPE_BLOCK ? has_codes_of(query, &reader, block) : is_cast_of(query, &reader, block);
     }
-    return true;
+    return follows;
 }
 
 /* The bases of a tensor that are worth measuring. */
@@ -155,31 +158,44 @@ static void offer(struct offers *offers, const struct coding *coding, const stru
         (struct coding_offer){coding, decodes ? pack_input_values(copy) : pack_input_bytes(copy)};
 }
 
-static void find_weights(struct bases *bases, const struct base_query *query, struct offers *offers)
+/* Offers the weights of as many values that a tensor follows from: all, the newest first, with one order of rows.
+ * Leaves room for a base. */
+static void find_ordered(struct bases *bases, const struct base_query *query, const struct pack_swap *swap,
+                         struct offers *offers)
 {
     const struct dtype *dtype = query->dtype;
     const struct coding *coding = coding_with(CODING_VALUES, dtype);
     const uint64_t n_values = query->length / dtype->block_bytes * dtype->block_elements;
-    if (coding == NULL || codes_of(dtype) == NULL || dtype->block_bytes > CODING_BLOCK_MOST ||
-        dtype->block_elements > CODING_BLOCK_VALUES)
-        return;
     uint32_t at = newest(&bases->by_size, &n_values, sizeof n_values);
-    for (size_t i = 0; i < MOST_TRIED && at != none && offers->count < MOST_OFFERS; i++, at = bases->items[at].next)
-        if (has_codes_of(query, &bases->items[at]))
-            offer(offers, coding, &bases->items[at].input);
+    for (size_t i = 0; i < MOST_TRIED && at != none && offers->count < MOST_OFFERS - 1;
+         i++, at = bases->items[at].next) {
+        struct pack_input input = bases->items[at].input;
+        input.swap = *swap;
+        if ((input.dtype != dtype || swap->run != 0) && follows_from(query, &input))
+            offer(offers, coding, &input);
+    }
 }
 
-/* Leaves room for a base. */
-static void find_cast(struct bases *bases, const struct base_query *query, struct offers *offers)
+/* Finds the weights that a tensor was quantized or rounded from. If there are none, the rows of each head may be in
+ * the order of a GGUF, where halves have become pairs for rotary embeddings, or the other way round. */
+static void find_weights(struct bases *bases, const struct base_query *query, struct offers *offers)
 {
-    const struct coding *coding = coding_with(CODING_VALUES, query->dtype);
-    if (coding == NULL)
+    enum { LEAST_HALF = 8, LARGEST_HALF = 256 };
+    const struct dtype *dtype = query->dtype;
+    const bool has_blocks = dtype->kind == DTYPE_BLOCK;
+    if (coding_with(CODING_VALUES, dtype) == NULL ||
+        (has_blocks && (codes_of(dtype) == NULL || dtype->block_bytes > CODING_BLOCK_MOST ||
+                        dtype->block_elements > CODING_BLOCK_VALUES)))
         return;
-    const uint64_t n_values = query->length / query->dtype->block_bytes;
-    uint32_t at = newest(&bases->by_size, &n_values, sizeof n_values);
-    for (size_t i = 0; i < MOST_TRIED && at != none && offers->count < MOST_OFFERS - 1; i++, at = bases->items[at].next)
-        if (bases->items[at].input.dtype != query->dtype && is_cast_of(query, &bases->items[at]))
-            offer(offers, coding, &bases->items[at].input);
+    find_ordered(bases, query, &(struct pack_swap){0}, offers);
+    if (query->row < PACK_LEAST_RUN)
+        return;
+    const uint64_t rows = query->length / dtype->block_bytes * dtype->block_elements / query->row;
+    for (uint64_t half = LEAST_HALF; offers->count == 0 && half <= LARGEST_HALF; half++)
+        if (rows % (2 * half) == 0) {
+            find_ordered(bases, query, &(struct pack_swap){2, half, query->row}, offers);
+            find_ordered(bases, query, &(struct pack_swap){half, 2, query->row}, offers);
+        }
 }
 
 static void find_base(struct bases *bases, const struct base_query *query, struct offers *offers)
@@ -197,10 +213,8 @@ bool bases_choose(struct bases *bases, const struct base_query *query, struct pa
     const struct coding_tensor sampled = {query->dtype, query->length, query->read, query->context};
     struct offers offers = {.count = 0};
     struct coding_offer choice;
-    if (query->dtype != NULL && query->dtype->kind == DTYPE_BLOCK)
+    if (query->dtype != NULL)
         find_weights(bases, query, &offers);
-    else if (query->dtype != NULL)
-        find_cast(bases, query, &offers);
     if (query->dtype != NULL && query->dtype->kind != DTYPE_BLOCK && query->name != 0)
         find_base(bases, query, &offers);
     if (!coding_choose(bases->coder, &sampled, offers.items, offers.count, &choice, error))

@@ -1,5 +1,6 @@
 /* The tensors that others may be coded against: of fine-tunes, those of the same name and length; of quantized tensors,
- * the weights whose codes are theirs. Only tensors of finished packs, which are coded without another, are bases. */
+ * the weights whose codes are theirs, perhaps with the rows of each head in another order. Only tensors of finished
+ * packs, which are coded without another, are bases. */
 #pragma once
 
 #include "formats/archive/pack_writer.h"
@@ -17,6 +18,7 @@ struct base_query {
     const struct dtype *dtype; /* NULL: bytes of unknown meaning */
     uint64_t name;             /* pack_name_hash() */
     uint64_t length;
+    uint64_t row; /* values of its innermost dimension; 0: unknown */
     bool (*read)(void *context, uint64_t offset, size_t length, void *out, struct error *error);
     void *context;
 };

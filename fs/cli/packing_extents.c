@@ -37,6 +37,11 @@ static char *name_of(const struct tensor *tensor)
     return is_text ? memory_strdup(tensor->name) : NULL;
 }
 
+static uint64_t row_of(const struct tensor *tensor)
+{
+    return tensor->rank > 0 && tensor->strides == NULL ? tensor->shape[tensor->rank - 1] : 0;
+}
+
 /* Adds the stored tensors of the file, if it is a checkpoint. A reader that fails finds none. */
 static void find(void *context)
 {
@@ -48,7 +53,8 @@ static void find(void *context)
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         if (tensor->source == range && tensor->dtype != NULL && tensor->length >= LEAST_TENSOR &&
             tensor->offset <= source_size(range) && tensor->length <= source_size(range) - tensor->offset)
-            add(finding, &(struct packed_extent){tensor->offset, tensor->length, tensor->dtype, name_of(tensor)});
+            add(finding, &(struct packed_extent){tensor->offset, tensor->length, tensor->dtype, row_of(tensor),
+                                                 name_of(tensor)});
     }
     checkpoint_close(checkpoint);
 }
@@ -65,7 +71,7 @@ static void add_between(struct finding *finding, uint64_t from, uint64_t to)
 {
     for (uint64_t n; from < to; from += n) {
         n = to - from < LARGEST_TEXT ? to - from : LARGEST_TEXT;
-        add(finding, &(struct packed_extent){from, n, NULL, NULL});
+        add(finding, &(struct packed_extent){.offset = from, .length = n});
     }
 }
 

@@ -72,7 +72,7 @@ same_tree() {
     "$WFS" verify ladder.wfs
     "$PYTHON" decoder ladder.wfs decoded
     diff -r ladder decoded/ladder
-    [ "$(du -s --apparent-size ladder.wfs | cut -f 1)" -lt "$(($(du -s --apparent-size ladder | cut -f 1) * 45 / 100))" ]
+    [ "$(du -s --apparent-size ladder.wfs | cut -f 1)" -lt "$(($(du -s --apparent-size ladder | cut -f 1) * 28 / 100))" ]
 }
 
 @test "pack: cp -r restores names, bytes, modes, times and links" {

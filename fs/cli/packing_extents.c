@@ -2,7 +2,9 @@
 #include "fs/cli/packing.h"
 
 #include "base/attempt.h"
+#include "base/checked.h"
 #include "base/text.h"
+#include "formats/archive/digest.h"
 #include "formats/source_range.h"
 #include "models/formats.h"
 
@@ -10,8 +12,11 @@
 #include <string.h>
 
 enum {
-    LEAST_TENSOR = 64 * 1024, /* bytes of a tensor that is stored apart */
-    LARGEST_TEXT = 64 << 20,  /* bytes between tensors that are stored as one */
+    LEAST_TENSOR = 1024,          /* bytes of a tensor that is stored apart: its line takes about 60 */
+    LEAST_CHECKPOINT = 64 * 1024, /* bytes of a file that is tried as one */
+    LEAST_PIECE = 8 * 1024,       /* bytes between tensors that are stored as one */
+    LARGEST_PIECE = 64 * 1024,
+    LARGEST_TEXT = 64 << 20, /* bytes between tensors that are cut into pieces */
 };
 
 /* A file while its tensors are found. */
@@ -66,11 +71,42 @@ static int compare_extents(const void *a, const void *b)
                                   : (x->length < y->length) - (x->length > y->length);
 }
 
-/* Adds the bytes from `from` to `to`, which no tensor holds. */
-static void add_between(struct finding *finding, uint64_t from, uint64_t to)
+/* Fills in a number for each byte, whose sums look random. */
+static void fill_gears(uint64_t gears[256])
 {
-    for (uint64_t n; from < to; from += n) {
-        n = to - from < LARGEST_TEXT ? to - from : LARGEST_TEXT;
+    for (uint64_t i = 0; i < 256; i++)
+        gears[i] = read_le(digest_of(&(unsigned char){(unsigned char)i}, 1).bytes, 8);
+}
+
+/* Returns how many of these bytes are the next piece. It ends where the last 64 bytes say so, not after so many: equal
+ * runs of two files become equal pieces wherever they begin, such as the vocabularies in the headers of GGUFs. Source:
+ * the hash is that of Xia et al., FastCDC: a fast and efficient content-defined chunking approach, 2016. */
+static size_t piece_length(const uint64_t gears[256], const unsigned char *bytes, size_t n)
+{
+    enum { WINDOW = 64, CUT_BITS = 14 };
+    uint64_t hash = 0;
+    for (size_t i = LEAST_PIECE - WINDOW; i < n; i++) {
+        hash = (hash << 1) + gears[bytes[i]];
+        if (i >= LEAST_PIECE && hash >> (64 - CUT_BITS) == 0)
+            return i + 1;
+    }
+    return n;
+}
+
+/* Adds the bytes from `from` to `to`, which no tensor holds. What cannot be read now fails when it is packed. */
+static void add_between(struct finding *finding, struct source *file, uint64_t from, uint64_t to)
+{
+    uint64_t gears[256];
+    unsigned char bytes[LARGEST_PIECE];
+    struct error unused;
+    const bool cuts = to - from > LEAST_PIECE && to - from <= LARGEST_TEXT;
+    if (cuts)
+        fill_gears(gears);
+    for (uint64_t n, most; from < to; from += n) {
+        most = cuts ? LARGEST_PIECE : LARGEST_TEXT;
+        n = to - from < most ? to - from : most;
+        if (cuts && source_read(file, from, (size_t)n, bytes, &unused))
+            n = piece_length(gears, bytes, (size_t)n);
         add(finding, &(struct packed_extent){.offset = from, .length = n});
     }
 }
@@ -80,19 +116,19 @@ struct packed_extent *extents_of(struct source *file, const char *path, size_t *
     struct finding found = {.file = file, .path = path}, all = {0};
     struct error unused;
     uint64_t end = 0;
-    if (source_size(file) >= LEAST_TENSOR && !attempt(find, &found, &unused))
+    if (source_size(file) >= LEAST_CHECKPOINT && !attempt(find, &found, &unused))
         found.count = 0;
     if (found.count > 0)
         qsort(found.extents, found.count, sizeof *found.extents, compare_extents);
     for (size_t i = 0; i < found.count; i++)
         if (found.extents[i].offset >= end) {
-            add_between(&all, end, found.extents[i].offset);
+            add_between(&all, file, end, found.extents[i].offset);
             add(&all, &found.extents[i]);
             end = found.extents[i].offset + found.extents[i].length;
         } else {
             free(found.extents[i].name);
         }
-    add_between(&all, end, source_size(file));
+    add_between(&all, file, end, source_size(file));
     free(found.extents);
     *ret_count = all.count;
     return all.extents;

@@ -94,23 +94,37 @@ static bool choose_alone(struct coder *coder, const struct coding_tensor *tensor
     return true;
 }
 
-bool coding_choose(struct coder *coder, const struct coding_tensor *tensor, const struct coding_offer *offers,
-                   size_t n_offers, struct coding_offer *ret_choice, struct error *error)
+/* Finds the best of the offers; *ret_share is 2 if none applies. */
+static bool choose_offer(struct coder *coder, const struct coding_tensor *tensor, const struct coding_offer *offers,
+                         size_t n_offers, struct coding_offer *ret_choice, double *ret_share, struct error *error)
 {
-    double share, least;
-    *ret_choice = (struct coding_offer){.coding = coding_by_name("raw")};
-    if (tensor->n_bytes == 0)
-        return true;
-    if (!choose_alone(coder, tensor, ret_choice, &least, error))
-        return false;
-    least *= (100 - CHOICE_LEAST_GAIN) / 100.0;
+    *ret_share = 2;
     for (size_t i = 0; i < n_offers; i++) {
+        double share;
         if (!measure(coder, tensor, &offers[i], &share, error))
             return false;
-        if (share < least) {
-            least = share;
+        if (share < *ret_share) {
+            *ret_share = share;
             *ret_choice = offers[i];
         }
     }
+    return true;
+}
+
+bool coding_choose(struct coder *coder, const struct coding_tensor *tensor, const struct coding_offer *offers,
+                   size_t n_offers, struct coding_offer *ret_choice, struct error *error)
+{
+    const double sure = 0.4; /* of its bytes: no tensor without an input gets there, unless either is small */
+    double share, alone = 1;
+    struct coding_offer offer;
+    *ret_choice = (struct coding_offer){.coding = coding_by_name("raw")};
+    if (tensor->n_bytes == 0)
+        return true;
+    if (!choose_offer(coder, tensor, offers, n_offers, &offer, &share, error))
+        return false;
+    if (share >= sure && !choose_alone(coder, tensor, ret_choice, &alone, error))
+        return false;
+    if (share < sure || share < alone * (100 - CHOICE_LEAST_GAIN) / 100.0)
+        *ret_choice = offer;
     return true;
 }

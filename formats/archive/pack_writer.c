@@ -7,23 +7,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { AT_ONCE = 8 /* chunks that are coded at once */ };
+
+/* A chunk that is being coded. */
+struct coded {
+    struct coder *coder;
+    const unsigned char *bytes;
+    unsigned char *frames; /* of the size of the bound of a chunk of the tensor */
+    size_t length;         /* of the frames */
+    bool failed;
+    struct error error;
+};
+
 struct pack_writer {
     pack_put *put;
     void *context;
+    pack_run *run;
     struct pack_writer_tensor tensor; /* the last */
-    uint64_t taken;                   /* its bytes so far */
-    struct coder *coder;
-    unsigned char *chunk, *frames; /* of the size of a chunk of the tensor, and of its bound */
+    uint64_t taken;                   /* its bytes that are written */
+    unsigned char *chunk;             /* what has come of the next one */
     size_t in_chunk;
+    struct coded coded[AT_ONCE];
     struct buffer list, sizes;
     uint64_t n_bytes;
     uint32_t n_tensors;
 };
 
-struct pack_writer *pack_writer_new(pack_put *put, void *context)
+struct pack_writer *pack_writer_new(pack_put *put, void *context, pack_run *run)
 {
     struct pack_writer *writer = memory_alloc(sizeof *writer);
-    *writer = (struct pack_writer){.put = put, .context = context, .coder = coder_new()};
+    *writer = (struct pack_writer){.put = put, .context = context, .run = run};
+    for (size_t i = 0; i < AT_ONCE; i++)
+        writer->coded[i].coder = coder_new();
     return writer;
 }
 
@@ -31,11 +46,13 @@ void pack_writer_free(struct pack_writer *writer)
 {
     if (writer == NULL)
         return;
-    coder_free(writer->coder);
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        coder_free(writer->coded[i].coder);
+        free(writer->coded[i].frames);
+    }
     buffer_free(&writer->list);
     buffer_free(&writer->sizes);
     free(writer->chunk);
-    free(writer->frames);
     free(writer);
 }
 
@@ -77,41 +94,87 @@ void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tens
     buffer_append_text(&writer->list, "\n");
     size_t whole = coding_chunk_bytes(tensor->coding);
     writer->chunk = memory_resize(writer->chunk, whole);
-    writer->frames = memory_resize(writer->frames, coding_bound(tensor->coding, whole));
+    for (size_t i = 0; i < AT_ONCE; i++)
+        writer->coded[i].frames = memory_resize(writer->coded[i].frames, coding_bound(tensor->coding, whole));
     writer->tensor = *tensor;
     writer->taken = 0;
     writer->n_tensors++;
 }
 
-static bool write_chunk(struct pack_writer *writer, struct error *error)
+/* Returns how many bytes chunk number `i` of those that are coded now has. */
+static size_t bytes_of(const struct pack_writer *writer, size_t i)
 {
+    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
+    const uint64_t left = writer->tensor.length - writer->taken - i * whole;
+    return left < whole ? (size_t)left : whole;
+}
+
+static void code_chunk(void *context, size_t i)
+{
+    struct pack_writer *writer = context;
+    struct coded *coded = &writer->coded[i];
     const struct coding *coding = writer->tensor.coding;
     const struct coding_input input = coding->input == CODING_VALUES ? pack_input_values(&writer->tensor.input)
                                                                      : pack_input_bytes(&writer->tensor.input);
-    const struct coding_chunk chunk = {(writer->taken - writer->in_chunk) / coding->unit_bytes * coding->unit_values,
-                                       writer->in_chunk, coding->input != CODING_ALONE ? &input : NULL};
-    size_t length;
-    if (!coding_encode(coding, writer->coder, &chunk, writer->chunk, writer->frames, &length, error))
-        return false;
-    buffer_append_le(&writer->sizes, length, 4);
-    writer->n_bytes += length;
-    writer->in_chunk = 0;
-    return writer->put(writer->context, writer->frames, length, error);
+    const uint64_t at = writer->taken + i * coding_chunk_bytes(coding);
+    const struct coding_chunk chunk = {at / coding->unit_bytes * coding->unit_values, bytes_of(writer, i),
+                                       coding->input != CODING_ALONE ? &input : NULL};
+    coded->failed =
+        !coding_encode(coding, coded->coder, &chunk, coded->bytes, coded->frames, &coded->length, &coded->error);
+}
+
+/* Codes and writes the next chunks, which lie one after the other. */
+static bool write_chunks(struct pack_writer *writer, const unsigned char *bytes, size_t n, struct error *error)
+{
+    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
+    for (size_t i = 0; i < n; i++)
+        writer->coded[i].bytes = bytes + i * whole;
+    writer->run(n, code_chunk, writer);
+    for (size_t i = 0; i < n; i++) {
+        const struct coded *coded = &writer->coded[i];
+        if (coded->failed) {
+            *error = coded->error;
+            return false;
+        }
+        buffer_append_le(&writer->sizes, coded->length, 4);
+        writer->n_bytes += coded->length;
+        writer->taken += bytes_of(writer, 0);
+        if (!writer->put(writer->context, coded->frames, coded->length, error))
+            return false;
+    }
+    return true;
+}
+
+/* Returns how many chunks the bytes begin with that can be coded now. */
+static size_t count_whole(const struct pack_writer *writer, size_t length)
+{
+    size_t n = 0;
+    for (size_t next; n < AT_ONCE && length > 0 && (next = bytes_of(writer, n)) <= length; n++)
+        length -= next;
+    return n;
 }
 
 bool pack_writer_add(struct pack_writer *writer, const void *bytes, size_t length, struct error *error)
 {
     const unsigned char *from = bytes;
-    size_t whole = coding_chunk_bytes(writer->tensor.coding);
-    while (length > 0) {
-        size_t room = whole - writer->in_chunk, n = length < room ? length : room;
+    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
+    for (size_t n; length > 0; from += n, length -= n) {
+        const size_t n_chunks = writer->in_chunk == 0 ? count_whole(writer, length) : 0;
+        if (n_chunks > 0) {
+            n = (n_chunks - 1) * whole + bytes_of(writer, n_chunks - 1);
+            if (!write_chunks(writer, from, n_chunks, error))
+                return false;
+            continue;
+        }
+        const size_t room = bytes_of(writer, 0) - writer->in_chunk;
+        n = length < room ? length : room;
         memcpy(writer->chunk + writer->in_chunk, from, n);
         writer->in_chunk += n;
-        writer->taken += n;
-        from += n;
-        length -= n;
-        if ((writer->in_chunk == whole || writer->taken == writer->tensor.length) && !write_chunk(writer, error))
-            return false;
+        if (n == room) {
+            writer->in_chunk = 0;
+            if (!write_chunks(writer, writer->chunk, 1, error))
+                return false;
+        }
     }
     return true;
 }

@@ -4,6 +4,7 @@
 #include "formats/archive/location.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
+#include "fs/tree/pool.h"
 
 #include <inttypes.h>
 #include <nettle/sha2.h>
@@ -13,25 +14,51 @@
 
 enum { PIECE = 4 << 20 /* bytes */ };
 
+/* A file that is read and hashed at once: one piece while the next one is decoded. */
+struct checking {
+    struct source *source;
+    unsigned char *pieces[2];
+    uint64_t number;       /* of the piece that is read */
+    size_t length, before; /* of that piece, and of the one that is hashed; 0: there is none */
+    struct sha256_ctx hash;
+    bool is_read;
+    struct error error;
+};
+
+static void do_half(void *context, size_t index)
+{
+    struct checking *checking = context;
+    unsigned char *piece = checking->pieces[(checking->number + index) % 2];
+    if (index != 0)
+        sha256_update(&checking->hash, checking->before, piece);
+    else if (checking->length > 0)
+        checking->is_read =
+            source_read(checking->source, checking->number * PIECE, checking->length, piece, &checking->error);
+}
+
 /* Reads a file; fails if its bytes are not the original's. */
 static bool check_bytes(struct source *source, const struct files_entry *entry, struct progress *progress,
                         struct error *error)
 {
-    unsigned char *piece = memory_alloc(PIECE);
-    struct sha256_ctx hash;
+    struct checking checking = {
+        .source = source, .pieces = {memory_alloc(PIECE), memory_alloc(PIECE)}, .is_read = true};
     struct digest found;
-    bool good = true;
-    sha256_init(&hash);
-    for (uint64_t at = 0, n; good && at < entry->size; at += n) {
-        n = entry->size - at < PIECE ? entry->size - at : PIECE;
-        good = source_read(source, at, (size_t)n, piece, error);
-        sha256_update(&hash, good ? (size_t)n : 0, piece);
-        progress_add(progress, n);
+    uint64_t left = entry->size;
+    sha256_init(&checking.hash);
+    for (; checking.is_read && (left > 0 || checking.before > 0); checking.number++) {
+        checking.length = left < PIECE ? (size_t)left : PIECE;
+        pool_run(2, do_half, &checking);
+        progress_add(progress, checking.length);
+        checking.before = checking.length;
+        left -= checking.length;
     }
-    sha256_digest(&hash, sizeof found.bytes, found.bytes);
-    free(piece);
-    return good && (digest_same(&found, &entry->digest) ||
-                    error_set(error, "damaged: its bytes do not have the SHA-256 of the original"));
+    sha256_digest(&checking.hash, sizeof found.bytes, found.bytes);
+    free(checking.pieces[0]);
+    free(checking.pieces[1]);
+    if (!checking.is_read)
+        *error = checking.error;
+    return checking.is_read && (digest_same(&found, &entry->digest) ||
+                                error_set(error, "damaged: its bytes do not have the SHA-256 of the original"));
 }
 
 bool archive_check_file(struct archive *archive, size_t member, size_t index, struct progress *progress,

@@ -9,10 +9,12 @@
 #include "formats/json_write.h"
 #include "formats/source_file.h"
 #include "fs/cli/packing_bases.h"
+#include "fs/cli/packing_check.h"
 #include "fs/cli/packing_index.h"
 #include "fs/cli/packing_merge.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
+#include "fs/tree/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +28,7 @@
 enum {
     HELD = 32 << 20,      /* bytes of the largest extent that is held in memory */
     LARGE_PACK = 1 << 20, /* bytes after which a pack ends with the file: the next file may be coded against it */
-    PIECE = 8 << 20,      /* of larger ones, and of tensors that are compared */
+    PIECE = 8 << 20,      /* of larger ones */
 };
 
 /* Where a tensor of the archive is: `pack` is a number among those of struct packing. */
@@ -184,7 +186,7 @@ static bool begin_tensor(struct packed_file *file, const struct packed_extent *e
     if (packing->writer == NULL) {
         if (!blobs_begin(packing->blobs, error))
             return false;
-        packing->writer = pack_writer_new(put, packing->blobs);
+        packing->writer = pack_writer_new(put, packing->blobs, pool_run);
         add_pack(packing, &unknown);
     }
     if (!bases_choose(packing->bases, &query, &tensor, error))
@@ -195,21 +197,33 @@ static bool begin_tensor(struct packed_file *file, const struct packed_extent *e
     return true;
 }
 
+/* The same bytes, for two hashes. */
+struct hashing {
+    struct sha256_ctx *hashes[2];
+    const unsigned char *bytes;
+    size_t length;
+};
+
+static void hash_one(void *context, size_t index)
+{
+    const struct hashing *hashing = context;
+    sha256_update(hashing->hashes[index], hashing->length, hashing->bytes);
+}
+
 /* Hashes an extent, for the file too; holds it in packing->held if it is small. */
 static bool hash_extent(struct packed_file *file, const struct packed_extent *extent, struct digest *ret_digest,
                         struct error *error)
 {
     struct sha256_ctx hash;
-    unsigned char *held = file->packing->held;
+    struct hashing hashing = {{&hash, &file->hash}, file->packing->held, 0};
     size_t piece = extent->length <= HELD ? HELD : PIECE;
     sha256_init(&hash);
-    for (uint64_t at = 0, n; at < extent->length; at += n) {
-        n = extent->length - at < piece ? extent->length - at : piece;
-        if (!source_read(file->source, extent->offset + at, (size_t)n, held, error))
+    for (uint64_t at = 0; at < extent->length; at += hashing.length) {
+        hashing.length = (size_t)(extent->length - at < piece ? extent->length - at : piece);
+        if (!source_read(file->source, extent->offset + at, hashing.length, file->packing->held, error))
             return false;
-        sha256_update(&hash, (size_t)n, held);
-        sha256_update(&file->hash, (size_t)n, held);
-        progress_add(&file->packing->progress, n);
+        pool_run(2, hash_one, &hashing);
+        progress_add(&file->packing->progress, hashing.length);
     }
     sha256_digest(&hash, sizeof ret_digest->bytes, ret_digest->bytes);
     return true;
@@ -414,24 +428,6 @@ static bool add_files(struct packing *packing, struct error *error)
 
 /* The new pack. */
 
-static bool same_bytes(struct packing *packing, struct pack *pack, size_t index, struct error *error)
-{
-    const struct pack_tensor *tensor = pack_tensor(pack, index);
-    struct sha256_ctx hash;
-    struct digest found;
-    sha256_init(&hash);
-    for (uint64_t at = 0, n; at < tensor->length; at += n) {
-        n = tensor->length - at < PIECE ? tensor->length - at : PIECE;
-        if (!pack_read(pack, index, at, (size_t)n, packing->held, error))
-            return false;
-        sha256_update(&hash, (size_t)n, packing->held);
-    }
-    sha256_digest(&hash, sizeof found.bytes, found.bytes);
-    return digest_same(&found, &tensor->digest) ||
-           error_set(error, "%s: what was written is not what was read: a source changed, or the disk is damaged",
-                     packing->path);
-}
-
 /* Finds the pack that a tensor of another one is coded against. */
 static bool find_pack(void *context, const struct digest *digest, struct pack **ret_pack, struct error *error)
 {
@@ -449,9 +445,7 @@ static bool check_pack(struct packing *packing, const struct archive_blob *blob,
 {
     struct source *source = archive_open_blob(packing->old, &blob->digest, error);
     struct pack *pack = source != NULL ? pack_open(source, find_pack, packing, error) : NULL;
-    bool good = pack != NULL;
-    for (size_t i = 0; good && i < pack_count(pack); i++)
-        good = same_bytes(packing, pack, i, error);
+    bool good = pack != NULL && packing_check(pack, packing->path, error);
     if (good) {
         packing->readers[packing->n_packs - 1] = pack;
         bases_add_pack(packing->bases, pack, &blob->digest);

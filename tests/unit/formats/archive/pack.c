@@ -21,6 +21,12 @@ static bool append(void *context, const void *bytes, size_t length, struct error
     return true;
 }
 
+static void run_backwards(size_t n_tasks, void (*task)(void *context, size_t index), void *context)
+{
+    while (n_tasks-- > 0)
+        task(context, n_tasks);
+}
+
 static struct source *source_of(const struct buffer *bytes)
 {
     struct error error;
@@ -36,10 +42,15 @@ static struct pack *pack_of(struct pack_writer_tensor tensor, const void *bytes,
 {
     struct buffer out = {0};
     struct error error;
-    struct pack_writer *writer = pack_writer_new(append, &out);
+    struct pack_writer *writer = pack_writer_new(append, &out, run_backwards);
     tensor.digest = digest_of(bytes, (size_t)tensor.length);
     pack_writer_begin(writer, &tensor);
-    CHECK(pack_writer_add(writer, bytes, (size_t)tensor.length, &error) && pack_writer_finish(writer, &error));
+    bool good = true;
+    for (size_t at = 0, n = 1; good && at < tensor.length; at += n) {
+        n = n * 7 % 1000003 < tensor.length - at ? n * 7 % 1000003 : (size_t)tensor.length - at;
+        good = pack_writer_add(writer, (const char *)bytes + at, n, &error);
+    }
+    CHECK(good && pack_writer_finish(writer, &error));
     pack_writer_free(writer);
     struct pack *pack = pack_open(source_of(&out), find, context, &error);
     CHECK(pack != NULL);

@@ -11,7 +11,8 @@
  *     rotated-N      the same after the sign was moved below the mantissa: for floating point
  *     fields-TYPE    blocks of a GGUF type: the planes of its fields
  *     codes-TYPE     the planes of the scales alone, where the codes follow from the weights that were quantized; of
- *                    Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1 as the exclusive or with the scales that follow without a matrix
+ *                    Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1 as the exclusive or with the scales that follow without a matrix;
+ *                    of K types and IQ4_XS, those of sub-blocks as their differences from guesses
  *     cast-TYPE      floating point that another tensor's becomes by rounding or widening
  *     difference-N   how far floating point of N bits is from a base tensor
  *

@@ -1,11 +1,12 @@
-/* codes-TYPE: the planes of the scales, a frame each. The codes are computed from the scales and the values
- * (quant/codes.h). If they differ from the tensor's, a last frame has the exclusive or of computed and stored blocks.
- */
+/* codes-TYPE: the planes of the scales, a frame each; those of sub-blocks as their differences from guesses
+ * (quant/scale_guess.h). The codes are computed from the scales and the values (quant/codes.h). If they differ from the
+ * tensor's, a last frame has the exclusive or of computed and stored blocks. */
 #include "formats/archive/codings.h"
 
 #include "formats/archive/block_planes.h"
 #include "formats/archive/frames.h"
 #include "quant/codes.h"
+#include "quant/scale_guess.h"
 
 #include <string.h>
 
@@ -49,19 +50,36 @@ static bool exclusive_or(unsigned char *bytes, const unsigned char *others, size
     return any != 0;
 }
 
-/* Writes the scales of blocks, and puts them in place of the predicted ones. */
+/* Makes what stands for a plane of scales without a frame: a guess, or the predicted scales. Returns the guess. */
+static const struct scale_guess *expect(const struct coding *coding, const struct block_plane *plane,
+                                        const float *values, const unsigned char *predicted, size_t n_blocks,
+                                        unsigned char *expected)
+{
+    const struct scale_guess *guess = plane->stride == 1 ? scale_guess_of(coding->dtype) : NULL;
+    if (guess != NULL)
+        scale_guess_make(guess, values, predicted, n_blocks, expected);
+    else
+        block_plane_gather(plane, predicted, n_blocks, coding->unit_bytes, expected);
+    return guess;
+}
+
+/* Writes how the scales of blocks differ from the expected ones, and puts them in place of the predicted ones. */
 static bool write_scales(const struct coding *coding, struct frames_out *frames, const unsigned char *bytes,
                          size_t n_blocks, unsigned char *predicted, struct error *error)
 {
-    const enum frame_kind kind = coding->predicts_scales ? FRAME_SPARSE : FRAME_HUFFMAN;
     unsigned char *content = coder_buffers(frames->coder)->planes, *other = content + FRAME_MOST / 2;
+    const float *values = coder_buffers(frames->coder)->values;
     for (const struct block_plane *plane = block_planes_of(coding->dtype); is_of_scales(plane); plane++) {
         const size_t n = n_blocks * block_plane_bytes(plane);
-        block_plane_gather(plane, predicted, n_blocks, coding->unit_bytes, other);
+        const struct scale_guess *guess = expect(coding, plane, values, predicted, n_blocks, other);
         block_plane_gather(plane, bytes, n_blocks, coding->unit_bytes, content);
         block_plane_scatter(plane, content, n_blocks, coding->unit_bytes, predicted);
-        exclusive_or(content, other, n);
-        if (!frame_write(frames, kind, content, n, error))
+        if (guess != NULL)
+            scale_guess_subtract(guess, content, other, n);
+        else
+            exclusive_or(content, other, n);
+        if (!frame_write(frames, guess != NULL || coding->predicts_scales ? FRAME_SPARSE : FRAME_HUFFMAN, content, n,
+                         error))
             return false;
     }
     return true;
@@ -72,13 +90,17 @@ static bool read_scales(const struct coding *coding, struct frames_in *frames, s
                         unsigned char *predicted, bool *ret_other, struct error *error)
 {
     unsigned char *content = coder_buffers(frames->coder)->planes, *other = content + FRAME_MOST / 2;
+    const float *values = coder_buffers(frames->coder)->values;
     *ret_other = false;
     for (const struct block_plane *plane = block_planes_of(coding->dtype); is_of_scales(plane); plane++) {
         const size_t n = n_blocks * block_plane_bytes(plane);
         if (!frame_read(frames, content, n, error))
             return false;
-        block_plane_gather(plane, predicted, n_blocks, coding->unit_bytes, other);
-        exclusive_or(content, other, n);
+        const struct scale_guess *guess = expect(coding, plane, values, predicted, n_blocks, other);
+        if (guess != NULL)
+            scale_guess_add(guess, content, other, n);
+        else
+            exclusive_or(content, other, n);
         *ret_other |= memcmp(content, other, n) != 0;
         block_plane_scatter(plane, content, n_blocks, coding->unit_bytes, predicted);
     }

@@ -24,9 +24,29 @@ PACK6 = {"4": lambda s: [s[:, :4] & 63 | s[:, 4:8] >> 4 << 6, s[:, 8:12] & 63 | 
 IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], F)
 
 
-def put(b, field, frames):  # the next planes into the blocks; returns them if they are scales
+def guess(t, v, h):  # the scales of sub-blocks that cover the values, given those of the blocks
+    n_parts, levels, low, high, zero = {"Q2_K": (16, 3, 0, 15, 0), "Q3_K": (16, -4, -32, 31, 32), "Q4_K": (8, 15, 0, 63, 0), "Q5_K": (8, 31, 0, 63, 0),
+                                        "Q6_K": (16, -32, -128, 127, 0), "IQ4_XS": (8, -127, -32, 31, 32)}[t]
+    with_zero = np.concatenate([np.where(np.isnan(v), F(0), v).reshape(len(h), n_parts, -1), np.zeros((len(h), n_parts, 1), F)], 2)
+    least, most, d = with_zero.min(2), with_zero.max(2), h.view("<f2").astype(F)
+    within = lambda x: np.rint(np.nan_to_num(x, nan=low, posinf=high, neginf=low).clip(low, high)).astype(int) + zero
+    if levels < 0:
+        return within(np.where(most > -least, most, least) / F(levels) / d[:, :1])
+    scales, minimums = within((most - least) / F(levels) / d[:, :1]), within(-least / d[:, 1:])
+    return scales + 16 * minimums if t == "Q2_K" else np.hstack([scales, minimums])
+
+
+def sum_of(t, stored, guesses):  # number by number
+    if t == "Q2_K":
+        return ((stored + guesses) % 16 + (stored // 16 + guesses // 16) % 16 * 16).astype(u8)
+    return ((stored + guesses) % (256 if t == "Q6_K" else 64)).astype(u8)
+
+
+def put(b, field, frames, t=None, v=None, h=None):  # the next planes into the blocks; returns them if they are scales
     at, n = map(int, field[1:].split(","))
     p = [frames.pop(0).reshape(len(b), -1) for _ in range(1 + (field[0] == "h"))]
+    if h is not None:
+        p = [sum_of(t, p[0], guess(t, v, h))]
     if field[0] == "h":
         p = [np.stack(p, 2).reshape(len(b), -1)]
     b[:, at:at + n * (1 + (field[0] == "h"))] = np.concatenate(PACK6[field[0]](p[0]), 1) if field[0] in PACK6 else p[0]
@@ -95,10 +115,15 @@ def decode(coding, data, n_bytes, base=None):  # a chunk
         out = frames[0]
     elif kind in ("fields", "codes"):
         out = np.zeros((n_bytes // int(TYPES[t][1]), int(TYPES[t][1])), u8)
-        scales = [p for field in TYPES[t][2:] if kind == "fields" or field[0] != "b" for p in put(out, field, frames)]
-        if kind == "codes":
+        if kind == "fields":
+            for field in TYPES[t][2:]:
+                put(out, field, frames)
+        else:
+            values, scales = np.frombuffer(base, "<f4"), []
             with np.errstate(all="ignore"):
-                codes(t, out, np.frombuffer(base, "<f4"), *scales)
+                for field in TYPES[t][2:]:
+                    scales += put(out, field, frames, t, values, *scales) if field[0] != "b" else []
+                codes(t, out, values, *scales)
             out ^= frames[0].reshape(out.shape) if frames else u8(0)
     else:
         u, n, bits = np.dtype(f"<u{int(t) // 8}").type, n_bytes * 8 // int(t), int(t)

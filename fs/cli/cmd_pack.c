@@ -331,7 +331,7 @@ const struct command pack_command = {
         "they are in. What was written is read back and compared before the archive names it. FIFOs, sockets and "
         "devices are refused. With --replace, a fresh process then reads every file back from the disk "
         "through the archive, and only if all are equal the originals are removed; a file stays that has changed, "
-        "is open for writing, has a link elsewhere, or is on another file system.",
+        "is open for writing, has a link elsewhere, is on another file system, or is reached by a link.",
     .flags =
         (const struct flag[]){
             {0, "as", "the name of the SOURCE in the archive", "NAME", .needs_argument = true},

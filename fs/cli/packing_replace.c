@@ -126,15 +126,67 @@ static void keep(struct removing *removing, const struct scanned *entry, const c
     removing->removed->n_kept++;
 }
 
+/* An entry that is looked at: its folder, opened without following links below the source, and its name there. */
+struct place {
+    int folder; /* -1: errno says why */
+    const char *name;
+};
+
+static struct place place_of(struct removing *removing, const struct scanned *entry)
+{
+    const int flags = system_find_flags | O_DIRECTORY | O_CLOEXEC;
+    const bool is_source = *entry->path == '\0';
+    char *path = arena_strdup(removing->arena, is_source ? removing->scan->source : entry->path);
+    size_t length = strlen(path);
+    while (is_source && length > 1 && path[length - 1] == '/')
+        path[--length] = '\0';
+    char *slash = is_source ? strrchr(path, '/') : NULL;
+    struct place place = {-1, slash != NULL ? slash + 1 : path};
+    if (slash != NULL)
+        slash[slash == path] = '\0';
+    place.folder = open(!is_source ? removing->scan->source : slash == NULL ? "." : path, flags);
+    while (place.folder >= 0 && !is_source && (slash = strchr(place.name, '/')) != NULL) {
+        *slash = '\0';
+        int next = openat(place.folder, place.name, flags | O_NOFOLLOW), reason = errno;
+        close(place.folder);
+        errno = reason;
+        place = (struct place){next, slash + 1};
+    }
+    return place;
+}
+
+static void leave(const struct place *place)
+{
+    if (place->folder >= 0)
+        close(place->folder);
+}
+
+/* Removes what is at the place if it is still the inode that was looked at; returns why it stays. What another process
+ * puts there between the two calls would be removed: no call of the kernel does both. */
+static const char *remove_at(const struct place *place, const struct stat *inode)
+{
+    struct stat now;
+    if (fstatat(place->folder, place->name, &now, AT_SYMLINK_NOFOLLOW) != 0)
+        return strerror(errno);
+    if (S_ISLNK(now.st_mode) && !S_ISLNK(inode->st_mode))
+        return "a link leads to it; name the path without links";
+    if (now.st_dev != inode->st_dev || now.st_ino != inode->st_ino)
+        return "it changed since it was packed";
+    return unlinkat(place->folder, place->name, S_ISDIR(now.st_mode) ? AT_REMOVEDIR : 0) == 0 ? NULL : strerror(errno);
+}
+
 /* Removes a file while its lease keeps others from opening it for writing. */
 static void remove_file(struct removing *removing, const struct scanned *entry)
 {
-    int fd = scan_open(removing->scan, entry, O_RDONLY);
+    const struct place place = place_of(removing, entry);
+    const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (*entry->path != '\0' ? O_NOFOLLOW : 0);
+    int fd = place.folder >= 0 ? openat(place.folder, place.name, flags) : -1;
     const char *why = reason_to_keep(removing, entry, fd);
-    if (why == NULL && unlink(path_of(removing, entry)) != 0)
-        why = strerror(errno);
+    if (why == NULL)
+        why = remove_at(&place, &entry->status);
     if (fd >= 0)
         close(fd);
+    leave(&place);
     if (why != NULL) {
         keep(removing, entry, why);
         return;
@@ -146,12 +198,29 @@ static void remove_file(struct removing *removing, const struct scanned *entry)
 
 static void remove_link(struct removing *removing, const struct scanned *entry)
 {
+    const struct place place = place_of(removing, entry);
     struct stat now;
-    const char *path = path_of(removing, entry);
-    if (lstat(path, &now) != 0 || !S_ISLNK(now.st_mode) || !scan_is_same(&now, &entry->status))
-        keep(removing, entry, "it changed since it was packed");
-    else if (unlink(path) != 0)
-        keep(removing, entry, strerror(errno));
+    const char *why;
+    if (place.folder < 0 || fstatat(place.folder, place.name, &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !scan_is_same(&now, &entry->status))
+        why = "it changed since it was packed";
+    else
+        why = remove_at(&place, &now);
+    leave(&place);
+    if (why != NULL)
+        keep(removing, entry, why);
+}
+
+/* A folder stays without a word if something is left in it. */
+static void remove_folder(struct removing *removing, const struct scanned *entry)
+{
+    const struct place place = place_of(removing, entry);
+    errno = 0;
+    const char *why = place.folder >= 0 ? remove_at(&place, &entry->status) : strerror(errno);
+    const bool is_full = errno == ENOTEMPTY || errno == EEXIST;
+    leave(&place);
+    if (why != NULL && !is_full)
+        keep(removing, entry, why);
 }
 
 void replace_remove(const struct scan *scan, struct removed *removed)
@@ -166,8 +235,8 @@ void replace_remove(const struct scan *scan, struct removed *removed)
             remove_file(&removing, entry);
         else if (S_ISLNK(entry->status.st_mode))
             remove_link(&removing, entry);
-        else if (rmdir(path_of(&removing, entry)) != 0 && errno != ENOTEMPTY && errno != EEXIST)
-            keep(&removing, entry, strerror(errno));
+        else
+            remove_folder(&removing, entry);
     }
     text_index_free(&removing.inodes);
     free(removing.names);

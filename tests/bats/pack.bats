@@ -87,6 +87,15 @@ same_tree() {
     [ "$(du -sb shifted.wfs | cut -f 1)" -lt 900000 ]
 }
 
+@test "pack: the decoder restores the archives of releases" {
+    need sha256sum
+    for release in "$BATS_TEST_DIRNAME"/../data/archives/*; do
+        rm -rf decoded
+        "$PYTHON" decoder "$release/archive.wfs" decoded
+        (cd decoded && sha256sum --check --quiet "$release/SHA256SUMS")
+    done
+}
+
 @test "pack: cp -r restores names, bytes, modes, times and links" {
     rm -rf copied
     "$WFS" cp -r archive files/src copied

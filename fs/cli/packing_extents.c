@@ -8,6 +8,8 @@
 #include "formats/source_range.h"
 #include "models/formats.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,8 @@ enum {
     LARGEST_PIECE = 64 * 1024,
     LARGEST_TEXT = 64 << 20, /* bytes between tensors that are cut into pieces */
 };
+
+static const uint64_t WHOLE = UINT64_MAX; /* of no part */
 
 /* A file while its tensors are found. */
 struct finding {
@@ -33,18 +37,45 @@ static void add(struct finding *finding, const struct packed_extent *extent)
     finding->extents[finding->count++] = *extent;
 }
 
-/* Returns the name of a tensor, if it can be written as JSON; NULL: it cannot, or is too long to be one. */
-static char *name_of(const struct tensor *tensor)
+/* Returns the name of a tensor, or of one of its parts, if it can be written as JSON; NULL: it cannot, or is too long
+ * to be one. */
+static char *name_of(const struct tensor *tensor, uint64_t part)
 {
-    enum { LONGEST = 1000 };
-    bool is_text = tensor->name_length <= LONGEST && strlen(tensor->name) == tensor->name_length &&
-                   text_valid_prefix(tensor->name, tensor->name_length) == tensor->name_length;
-    return is_text ? memory_strdup(tensor->name) : NULL;
+    enum { LONGEST = 1000, NUMBER = 24 };
+    if (tensor->name_length > LONGEST || strlen(tensor->name) != tensor->name_length ||
+        text_valid_prefix(tensor->name, tensor->name_length) != tensor->name_length)
+        return NULL;
+    char *name = memory_alloc(tensor->name_length + NUMBER);
+    if (part == WHOLE)
+        memcpy(name, tensor->name, tensor->name_length + 1);
+    else
+        snprintf(name, tensor->name_length + NUMBER, "%s[%" PRIu64 "]", tensor->name, part);
+    return name;
 }
 
 static uint64_t row_of(const struct tensor *tensor)
 {
     return tensor->rank > 0 && tensor->strides == NULL ? tensor->shape[tensor->rank - 1] : 0;
+}
+
+/* Returns the parts in which a tensor is stored: of experts in one tensor each is a part, because other files have them
+ * as tensors of their own. */
+static uint64_t parts_of(const struct tensor *tensor)
+{
+    enum { EXPERTS_RANK = 3, LEAST_EXPERT = 16 * 1024 /* bytes; kernels of convolutions are smaller */ };
+    const uint64_t n = tensor->rank == EXPERTS_RANK && tensor->strides == NULL ? tensor->shape[0] : 1;
+    return n > 0 && tensor->length / n >= LEAST_EXPERT && tensor->length % n == 0 &&
+                   tensor->length / n % tensor->dtype->block_bytes == 0
+               ? n
+               : 1;
+}
+
+static void add_tensor(struct finding *finding, const struct tensor *tensor)
+{
+    const uint64_t n_parts = parts_of(tensor), length = tensor->length / n_parts;
+    for (uint64_t i = 0; i < n_parts; i++)
+        add(finding, &(struct packed_extent){tensor->offset + i * length, length, tensor->dtype, row_of(tensor),
+                                             name_of(tensor, n_parts > 1 ? i : WHOLE)});
 }
 
 /* Adds the stored tensors of the file, if it is a checkpoint. A reader that fails finds none. */
@@ -58,8 +89,7 @@ static void find(void *context)
         const struct tensor *tensor = &checkpoint->tensors->tensors[i];
         if (tensor->source == range && tensor->dtype != NULL && tensor->length >= LEAST_TENSOR &&
             tensor->offset <= source_size(range) && tensor->length <= source_size(range) - tensor->offset)
-            add(finding, &(struct packed_extent){tensor->offset, tensor->length, tensor->dtype, row_of(tensor),
-                                                 name_of(tensor)});
+            add_tensor(finding, tensor);
     }
     checkpoint_close(checkpoint);
 }

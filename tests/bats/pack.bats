@@ -87,6 +87,15 @@ same_tree() {
     [ "$(du -sb shifted.wfs | cut -f 1)" -lt 900000 ]
 }
 
+@test "pack: experts are stored once, apart or together" {
+    rm -rf experts experts.wfs decoded
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack.py" experts experts
+    "$WFS" pack experts.wfs experts >log
+    grep -q 'together.safetensors: 262 kB: 262 kB in the archive already' log
+    "$PYTHON" decoder experts.wfs decoded
+    diff -r experts decoded/experts
+}
+
 @test "pack: the decoder restores the archives of releases" {
     need sha256sum
     for release in "$BATS_TEST_DIRNAME"/../data/archives/*; do

@@ -1,4 +1,4 @@
-"""Sources of archives: pack.py models DIR | times DIR | tuned DIR. Values are random, with a fixed seed."""
+"""Sources of archives: pack.py models DIR | times DIR | tuned DIR | experts DIR. Values are random, with a fixed seed."""
 import json
 import os
 import struct
@@ -64,5 +64,14 @@ def tuned(top):
         save(f"{top}/{name}.safetensors", {"b": ("BF16", bf16), "f": ("F32", weights)})
 
 
+def experts(top):
+    """The experts of a layer as tensors of their own, and in one."""
+    rng = np.random.default_rng(3)
+    weights = rng.standard_normal((8, 64, 128), np.float32)
+    os.makedirs(top)
+    save(f"{top}/apart.safetensors", {f"experts.{i}.w": ("F32", weights[i]) for i in range(8)})
+    save(f"{top}/together.safetensors", {"experts.w": ("F32", weights)})
+
+
 if __name__ == "__main__":
-    {"models": models, "times": times, "tuned": tuned}[sys.argv[1]](sys.argv[2])
+    {"models": models, "times": times, "tuned": tuned, "experts": experts}[sys.argv[1]](sys.argv[2])

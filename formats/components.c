@@ -7,8 +7,10 @@
 
 static const char pipeline_list[] = "model_index.json", modules_list[] = "modules.json", config[] = "config.json";
 
-/* The audio codec of an audio model, a model of its own that no list names. */
-static const char codec_folder[] = "audio_tokenizer";
+/* The audio codecs of audio models, models of their own that no list names. */
+static const char *const codec_folders[] = {"audio_tokenizer", "speech_tokenizer"};
+
+enum { N_CODECS = sizeof codec_folders / sizeof *codec_folders };
 
 enum { MAX_MODULES = 64 }; /* entries of a list that are read: a model has ten */
 
@@ -142,14 +144,22 @@ static void find_listed(struct finding *finding, const char *name)
     json_free(list);
 }
 
-/* Returns the file that lists components, or config.json beside audio_tokenizer; NULL: no components. */
+static bool has_codec(const struct input *input)
+{
+    bool found = false;
+    for (size_t i = 0; i < N_CODECS; i++)
+        found |= input_has(input, codec_folders[i]);
+    return found;
+}
+
+/* Returns the file that lists components, or config.json beside an audio codec; NULL: no components. */
 static const char *list_of(const struct input *input)
 {
     if (input->file != NULL)
         return NULL;
     if (input_has(input, pipeline_list) || input_has(input, modules_list))
         return input_has(input, pipeline_list) ? pipeline_list : modules_list;
-    return input_has(input, config) && input_has(input, codec_folder) ? config : NULL;
+    return input_has(input, config) && has_codec(input) ? config : NULL;
 }
 
 struct components *components_find(struct checkpoint *checkpoint, const struct input *input)
@@ -159,9 +169,10 @@ struct components *components_find(struct checkpoint *checkpoint, const struct i
     struct finding finding = {checkpoint, input, items, 0};
     if (name == NULL)
         return NULL;
-    if (name == config)
-        take(&finding, codec_folder, NULL);
-    else
+    for (size_t i = 0; name == config && i < N_CODECS; i++)
+        if (input_has(input, codec_folders[i]))
+            take(&finding, codec_folders[i], NULL);
+    if (name != config)
         find_listed(&finding, name);
     if (finding.count == 0)
         return NULL;

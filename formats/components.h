@@ -1,9 +1,9 @@
 /* Components: the checkpoints in the folders of a directory.
  *
  * In a diffusers pipeline (model_index.json) every folder with weights is a component; in a sentence-transformers model
- * (modules.json), every folder with weights that the list names; in an audio model with config.json, audio_tokenizer,
- * if weights are in both. Links to folders and folders further down are not components. A component opens on request,
- * as if its folder had been named, and has no components itself. */
+ * (modules.json), every folder with weights that the list names; in an audio model with config.json, audio_tokenizer
+ * or speech_tokenizer, if weights are in both. Links to folders and folders further down are not components. A
+ * component opens on request, as if its folder had been named, and has no components itself. */
 #pragma once
 
 #include "formats/format.h"

@@ -36,8 +36,8 @@ struct hparams {
 
 /* Keys under which multimodal configurations keep the text model's configuration; the first one present counts. The
  * converter renames each to text_config, in the opposite order. */
-static const char *const text_config_keys[] = {"lfm",       "language_config", "thinker_config.text_config",
-                                               "lm_config", "llm_config",      "text_config"};
+static const char *const text_config_keys[] = {
+    "lfm", "language_config", "thinker_config.text_config", "lm_config", "llm_config", "text_config", "talker_config"};
 
 static const struct json *get_path(const struct json *object, const char *path)
 {

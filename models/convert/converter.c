@@ -86,7 +86,7 @@ const struct dtype *gguf_stored_type(const struct gguf_model *model, const struc
     if (tensor->view->rank <= 1 && own->kind == DTYPE_FLOAT)
         return NULL;
     for (const struct stored_type *type = model->stored_types; type != NULL && type->name != NULL; type++)
-        if ((type->of == NULL || type->of == own) &&
+        if ((type->of == NULL || type->of == own) && follows(&model->references, type->since) &&
             pattern_match(type->name, tensor->name, tensor->name_length, numbers))
             return type->dtype;
     return NULL;

@@ -149,6 +149,7 @@
     ROW(qwen35moe) \
     ROW(qwen3moe) \
     ROW(qwen3next) \
+    ROW(qwen3tts) \
     ROW(qwen3vl) \
     ROW(qwen3vlmoe) \
     ROW(qwen4exp) \

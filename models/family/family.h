@@ -64,7 +64,8 @@ struct key_row {
 struct stored_type {
     const char *name; /* a pattern for a whole GGUF name */
     const struct dtype *dtype;
-    const struct dtype *of; /* only if its values have this type; NULL: any */
+    const struct dtype *of;     /* only if its values have this type; NULL: any */
+    enum upstream_change since; /* only with the rule of this change */
 };
 
 /* For a projector (models/projectors/projector.h): its part of a multimodal model. */

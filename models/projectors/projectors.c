@@ -48,6 +48,7 @@
     ROW(qwen2_5vl) \
     ROW(qwen3_asr) \
     ROW(qwen3_omni) \
+    ROW(qwen3tts) \
     ROW(qwen3vl) \
     ROW(smolvlm) \
     ROW(step3vl) \

@@ -64,6 +64,8 @@ const struct change_row change_rows[N_CHANGES] = {
                         "DFlash: mask_embedding.pt replaces a row of the target's embedding"},
     [MTP_OF_GLM45] = {"mtp-of-glm-4.5", 10593, 10603, "GLM-4.5: the converter's --mtp and --no-mtp"},
     [MTP_OF_MIMO] = {"mtp-of-mimo", 11173, 11181, "MiMo V2: the converter's --mtp and --no-mtp"},
+    [TTS_WIDE_FEED_FORWARD] = {"tts-wide-feed-forward", 10739, 10773,
+                               "Qwen3-TTS: ffn_down of the code predictor is of F32 in every file"},
     [CLASSES_10531] = {"classes-10531", 10472, 10531, "classes and pre-tokenizers that b10472 does not know"},
     [CLASSES_10593] = {"classes-10593", 10531, 10593, "classes and pre-tokenizers that b10531 does not know"},
     [CLASSES_10662] = {"classes-10662", 10644, 10662, "classes and pre-tokenizers that b10644 does not know"},

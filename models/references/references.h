@@ -45,6 +45,7 @@ enum upstream_change {
     MASK_EMBEDDING,
     MTP_OF_GLM45,
     MTP_OF_MIMO,
+    TTS_WIDE_FEED_FORWARD,
     /* the classes and pre-tokenizers that appeared by a build: family.since, pre_hash.since */
     CLASSES_10531,
     CLASSES_10593,

@@ -83,6 +83,7 @@ extern const struct vocab xverse_vocab;     /* like llama_hf_vocab, without scor
 extern const struct vocab plamo_vocab;      /* "plamo2", from the lines of tokenizer.jsonl */
 extern const struct vocab bpe_vocab;        /* "gpt2", byte-level BPE */
 extern const struct vocab plain_bpe_vocab;  /* like bpe_vocab, with the files' flags for added tokens */
+extern const struct vocab codes_vocab;      /* like bpe_vocab, with the codes of Qwen3-TTS after the tokens */
 extern const struct vocab laguna_vocab;     /* like bpe_vocab; the end of a turn is a control token */
 extern const struct vocab qwen_vocab;       /* "gpt2", from the ranks of qwen.tiktoken */
 extern const struct vocab arctic_vocab;     /* "llama" with Arctic's tokens in place of pieces */

@@ -24,6 +24,8 @@ VARIANTS = {
     "fuse-qkv": (["--fuse-qkv"], "model.gguf", ["fuse=qkv"]),
     "fuse-gate-up-exps": (["--fuse-gate-up-exps"], "model.gguf", ["fuse=gate-up-exps"]),
     "fp8-as-q8": (["--fp8-as-q8"], "model.gguf", ["fp8-as-q8"]),
+    "mmproj": (["--mmproj"], "mmproj.gguf", []),
+    "mmproj-f16": (["--mmproj", "--outtype", "f16"], "gguf/mmproj-F16.gguf", []),
     "dense": (["--sentence-transformers-dense-modules"], "model.gguf", ["dense-modules"]),
 }
 

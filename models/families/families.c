@@ -139,6 +139,7 @@
     ROW(plamo3) \
     ROW(plamo) \
     ROW(plm) \
+    ROW(pockettts) \
     ROW(qwen) \
     ROW(qwen2) \
     ROW(qwen2moe) \

@@ -42,6 +42,7 @@
     ROW(paddleocr) \
     ROW(phi4) \
     ROW(pixtral) \
+    ROW(pockettts) \
     ROW(qwen2_audio) \
     ROW(qwen2_5_omni) \
     ROW(qwen2vl) \

@@ -93,6 +93,7 @@ extern const struct vocab tekken_vocab;        /* "gpt2", from tekken.json */
 extern const struct vocab mistral_spm_vocab;   /* "llama", from tokenizer.model.v3 and similar names */
 extern const struct vocab wordpiece_vocab;     /* "bert" */
 extern const struct vocab t5_vocab;            /* "t5", from a Unigram SentencePiece model */
+extern const struct vocab pocket_vocab;        /* like t5_vocab, with the learned vectors of Pocket TTS */
 extern const struct vocab xlmr_vocab;          /* "t5", the XLM-RoBERTa way */
 extern const struct vocab phi3_vocab;          /* "llama" with Phi-3's added tokens */
 extern const struct vocab gemma4_vocab;        /* "gemma4", from a tokenizer.json with byte fallback */

@@ -1,7 +1,7 @@
 """Golden files: what llama.cpp's converter makes of small checkpoints, which NAME.json describes and records.
 
-A description has "config" (config.json), "tensors" ({name: "BF16 320x64"}, with [0-3] for a number in a name), "tokenizer" (llama: that of
-llama-tiny; bytes: a tokenizer of bytes without merges) and "documents" ({name: other small files}), and may have "variants" of the converter's options (auto if
+A description has "config" (config.json; null: none), "tensors" ({name: "BF16 320x64"}, with [0-3] for a number in a name), "tokenizer" (llama: that
+of llama-tiny; bytes: a tokenizer of bytes without merges; "unigram 19": a SentencePiece model of 19 pieces) and "documents" ({name: other small files}), and may have "variants" of the converter's options (auto if
 not) and "folders" ({name: {"documents", "tensors"}}). Values of tensors follow from their names.
 `scripts/golden NAME` fills in "files": by build and variant the SHA-256 of the file, its keys and tensors. Only Python's own modules are used.
 """
@@ -93,12 +93,29 @@ def bytes_tokenizer():
             "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": {letter: i for i, letter in enumerate(letters)}, "merges": []}}  # fmt: skip
 
 
+def unigram_model(count):
+    """A SentencePiece Unigram model, in the encoding of protocol buffers."""
+    def number(value):
+        return bytes([value & 127 | 128]) + number(value >> 7) if value > 127 else bytes([value])
+
+    def field(index, content):
+        if isinstance(content, float):
+            return bytes([index << 3 | 5]) + struct.pack("<f", content)
+        return bytes([index << 3]) + number(content) if isinstance(content, int) else bytes([index << 3 | 2]) + number(len(content)) + content
+
+    pieces = [(b"<unk>", 0.0, 2), (b"<s>", 0.0, 3), (b"</s>", 0.0, 3), *((b"p%d" % i, -1.5 - i / 16, 1) for i in range(3, count))]
+    out = b"".join(field(1, field(1, text) + field(2, score) + field(3, kind)) for text, score, kind in pieces)
+    return out + field(2, field(3, 1) + field(4, count)) + field(3, field(1, b"identity") + field(3, 0) + field(4, 1))
+
+
 def make(description, folder):
     """Writes the checkpoint."""
     folder.mkdir(parents=True)
-    documents = {"config.json": description["config"], **description.get("documents", {})}
+    documents = {**({"config.json": description["config"]} if description["config"] else {}), **description.get("documents", {})}
     if description["tokenizer"] == "llama":
         shutil.copy(TINY / "tokenizer.model", folder)
+    elif description["tokenizer"].startswith("unigram "):
+        (folder / "tokenizer.model").write_bytes(unigram_model(int(description["tokenizer"].split()[1])))
     else:
         documents = {"tokenizer.json": bytes_tokenizer(), "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast"}, **documents}
     for name, document in documents.items():

@@ -11,7 +11,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-static const char model[] = "model-", projector[] = "mmproj-F16.gguf", ending[] = ".gguf";
+static const char model[] = "model-", predictor[] = "mtp-model-", projector[] = "mmproj-F16.gguf", ending[] = ".gguf";
 
 /* Without -o show=. A GGUF then shows itself alone, which may be quantized already. */
 static const char *const usual[] = {"Q4_K_M", "Q8_0", "F16", NULL};
@@ -67,12 +67,18 @@ static void add_name(struct tree *tree, const char *path, const char *name)
         checkpoint_note(tree_checkpoint(tree), SUBJECT_SOURCE, "%s is hidden by the file of that name", name);
 }
 
-/* Returns the type in "model-Q4_K_M.gguf", in the arena, or NULL. */
+/* Returns the type in "model-Q4_K_M.gguf", after the beginning "model-", in the arena, or NULL. */
+static const char *type_after(const char *beginning, const struct entry *entry, struct arena *arena)
+{
+    if (entry->directory || !text_starts_with(entry->name, beginning) || !text_ends_with(entry->name, ending))
+        return NULL;
+    size_t length = strlen(beginning);
+    return arena_strndup(arena, entry->name + length, strlen(entry->name) - length - strlen(ending));
+}
+
 static const char *type_of(const struct entry *entry, struct arena *arena)
 {
-    if (entry->directory || !text_starts_with(entry->name, model) || !text_ends_with(entry->name, ending))
-        return NULL;
-    return arena_strndup(arena, entry->name + strlen(model), strlen(entry->name) - strlen(model) - strlen(ending));
+    return type_after(model, entry, arena);
 }
 
 /* Returns the number of the first pattern that a type matches; SIZE_MAX: none. */
@@ -116,9 +122,12 @@ static bool add(struct tree *tree, struct error *error)
         return true;
     if (tree_lookup(tree, TREE_ROOT, "gguf", &directory))
         gguf = entries_of(tree, directory.id);
-    for (size_t i = 0; options->shown != NULL && i < gguf.count; i++)
-        if ((type = type_of(&gguf.items[i], tree_arena(tree))) != NULL && match(options->shown, type) == SIZE_MAX)
+    for (size_t i = 0; options->shown != NULL && i < gguf.count; i++) {
+        if ((type = type_of(&gguf.items[i], tree_arena(tree))) == NULL)
+            type = type_after(predictor, &gguf.items[i], tree_arena(tree));
+        if (type != NULL && match(options->shown, type) == SIZE_MAX)
             tree_unlist(tree, gguf.items[i].id);
+    }
     if (options->name_in_library == NULL)
         return true;
     struct entries root = entries_of(tree, TREE_ROOT);

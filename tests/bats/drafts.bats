@@ -117,6 +117,7 @@ golden.make(golden.load(sys.argv[2]), pathlib.Path(sys.argv[3]))' "$BATS_TEST_DI
     local model=$BATS_TEST_TMPDIR/hy3
     "$WFS" ls "$model" | grep -Fx mtp-model.gguf
     "$WFS" ls "$model" gguf | grep -Fx mtp-model-Q8_0.gguf
+    [ "$("$WFS" ls -o show=Q8_0 "$model" gguf | grep model- | tr '\n' ' ')" = "model-Q8_0.gguf mtp-model-Q8_0.gguf " ]
     "$WFS" cat "$model" gguf/mtp-model-Q8_0.gguf >"$BATS_TEST_TMPDIR/mtp.gguf"
     "$WFS" ls "$BATS_TEST_TMPDIR/mtp.gguf" tensors | grep -F blk.2.attn_q.weight
     run "$WFS" ls "$BATS_TEST_TMPDIR/mtp.gguf" tensors

@@ -1,59 +1,12 @@
 #include "formats/unread.h"
 
-#include "base/checked.h"
 #include "base/text.h"
 #include "formats/huggingface/hub_cache.h"
-#include "formats/protobuf.h"
-#include "formats/zip/gzip.h"
+#include "formats/unread_kinds.h"
 
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct {
-    size_t offset, length;
-    const char *bytes, *what;
-} contents[] = {
-    {0, sizeof GIT_LFS_BEGINNING - 1, GIT_LFS_BEGINNING, GIT_LFS_REFUSAL},
-    {0, 9, "<!DOCTYPE", "an HTML page, not the file itself; the download failed or needs a login"},
-    {0, 9, "<!doctype", "an HTML page, not the file itself; the download failed or needs a login"},
-    {0, 5, "<html", "an HTML page, not the file itself; the download failed or needs a login"},
-    {0, 2, "\x1f\x8b", "compressed by gzip; decompress it first"},
-    {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd; decompress it first"},
-    {0, 6, "\xfd\x37zXZ\0", "compressed by xz; decompress it first"},
-    {0, 6, "7z\xbc\xaf\x27\x1c", "a 7-Zip archive; unpack it first"},
-};
-
-static const struct {
-    const char *ending, *what;
-} endings[] = {
-    {".tflite", "a TensorFlow Lite model; name the file"},
-    {".litertlm", "LiteRT-LM, which wfs does not read"},
-    {".pte", "an ExecuTorch program, which wfs does not read; use the model it was exported from"},
-    {".mnn", "MNN, which wfs does not read; use the model it was converted from"},
-    {".ncnn.param", "ncnn, which wfs does not read; use the model it was converted from"},
-    {".znn", "compressed by ZipNN; decompress it first"},
-    {".zarray", "an array of zarr, which wfs does not read; save it as safetensors"},
-    {"zarr.json", "an array of zarr, which wfs does not read; save it as safetensors"},
-    {"saved_model.pb", "a TensorFlow graph; wfs reads the variables of its directory"},
-    {".distcp", "part of a distributed torch checkpoint, which wfs reads as a directory with its .metadata"},
-    {"_states.pt", "part of a DeepSpeed checkpoint, which wfs reads as a directory"},
-    {"latest_checkpointed_iteration.txt", "a list of Megatron checkpoints; name the directory of one iteration"},
-    {"_CHECKPOINT_METADATA", "an Orbax (JAX) checkpoint, which wfs reads as a directory"},
-    {"manifest.ocdbt", "an Orbax (JAX) checkpoint, which wfs reads as a directory"},
-    {".nemo", "a NeMo archive; name the file"},
-    {".mlmodel", "Core ML, which wfs does not read"},
-    {".mlpackage", "Core ML, which wfs does not read"},
-    {"openvino_model.xml", "OpenVINO, which wfs does not read; use the checkpoint it was exported from"},
-    {".engine", "a TensorRT engine, which wfs does not read; use the checkpoint it was built from"},
-    {".gz", "compressed by gzip; decompress it first"},
-    {".zst", "compressed by zstd; decompress it first"},
-    {".xz", "compressed by xz; decompress it first"},
-    {".incomplete", "an unfinished download; let it finish"},
-    {".part", "an unfinished download; let it finish"},
-    {".crdownload", "an unfinished download; let it finish"},
-    {".aria2", "the mark of an unfinished download; let it finish"},
-};
 
 static bool is_digit(char c)
 {
@@ -104,59 +57,8 @@ static bool is_part(const char *name)
 
 static const char *kind_of_name(const char *name)
 {
-    if (is_part(name))
-        return "one of several parts of a file; join them with cat, in their order";
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (text_ends_with(name, endings[i].ending))
-            return endings[i].what;
-    return NULL;
-}
-
-/* Recognizes model.bin of CTranslate2: a version, then the length and name of the model's specification. */
-static const char *kind_of_head(const unsigned char *head, size_t length)
-{
-    enum { NEWEST = 32, NAME = 6, SPEC = 5 }; /* SPEC: "Spec" and a NUL */
-    size_t n_name = length > NAME ? (size_t)read_le(head + 4, 2) : 0;
-    bool is_version = length > NAME && read_le(head, 4) >= 1 && read_le(head, 4) <= NEWEST;
-    return is_version && n_name > SPEC && n_name <= length - NAME &&
-                   memcmp(head + NAME + n_name - SPEC, "Spec", SPEC) == 0
-               ? "CTranslate2, which wfs does not read; use the checkpoint it was converted from"
-               : NULL;
-}
-
-/* Recognizes a whole protocol buffer by the fields at its top: a Core ML model has one of its kind, from 200 on, a
- * SavedModel of TensorFlow only graphs after its version. */
-static const char *kind_of_message(const struct source *file)
-{
-    enum { VERSION = 1, GRAPH = 2, FIRST_KIND = 200, LAST_KIND = 3999, MOST_FIELDS = 64 };
-    struct error unused;
-    struct protobuf_field field = {0};
-    struct window *window = memory_alloc(sizeof *window);
-    *window = (struct window){.source = file};
-    struct protobuf message = {.window = window, .name = source_name(file), .end = source_size(file)};
-    bool more = true, good = true, has_kind = false, only_graphs = true;
-    unsigned n_fields = 0;
-    while ((good = protobuf_next(&message, &field, &more, &unused)) && more && n_fields++ < MOST_FIELDS) {
-        bool is_bytes = field.wire == PROTOBUF_BYTES;
-        has_kind |= is_bytes && field.number >= FIRST_KIND && field.number <= LAST_KIND;
-        only_graphs &= field.number == (n_fields == 1 ? VERSION : GRAPH) && is_bytes == (n_fields > 1);
-    }
-    free(window);
-    if (!good || more || n_fields < 2)
-        return NULL;
-    return has_kind ? kind_of_name(".mlmodel") : only_graphs ? kind_of_name("saved_model.pb") : NULL;
-}
-
-/* Returns what a file is that no reader takes, by its name or its content; NULL: unknown. */
-static const char *kind_of_file(const struct input *input)
-{
-    enum { VERSION_TAG = 0x08 };
-    const char *kind = kind_of_name(input->file_name);
-    if (kind == NULL)
-        kind = kind_of_head(input->head, input->head_length);
-    if (kind == NULL && input->head_length > 0 && input->head[0] == VERSION_TAG)
-        kind = kind_of_message(input->file);
-    return kind;
+    return is_part(name) ? "one of several parts of a file; join them with cat, in their order"
+                         : unread_kind_of_name(name);
 }
 
 /* Reports zip archives, which many programs write, torch included. */
@@ -179,24 +81,20 @@ bool unread_check_content(const struct input *input, struct error *error)
 {
     if (input->head_length == 0)
         return error_set(error, "%s: the file is empty; an interrupted download?", input->path);
-    if (gzip_begins(input->head, input->head_length) && input->file_name != NULL &&
-        text_ends_with(input->file_name, ".nemo"))
-        return true;
-    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
-        if (input->head_length >= contents[i].offset + contents[i].length &&
-            memcmp(input->head + contents[i].offset, contents[i].bytes, contents[i].length) == 0)
-            return error_set(error, "%s: %s", input->path, contents[i].what);
+    const char *kind = unread_kind_of_content(input);
     bool says_kind = input->file_name != NULL && (is_zip(input) || is_part(input->file_name));
-    const char *kind = says_kind ? kind_of_name(input->file_name) : NULL;
-    if (kind != NULL)
-        return error_set(error, "%s: %s", input->path, kind);
-    return true;
+    if (kind == NULL && says_kind)
+        kind = kind_of_name(input->file_name);
+    return kind == NULL || error_set(error, "%s: %s", input->path, kind);
 }
 
 bool unread_check_text(const struct input *input, struct error *error)
 {
+    const char *kind = is_text(input) && input->file_name != NULL ? unread_kind_of_name(input->file_name) : NULL;
     if (!is_text(input))
         return true;
+    if (kind != NULL)
+        return error_set(error, "%s: %s", input->path, kind);
     if (input->file_name != NULL && text_ends_with(input->file_name, ".json"))
         return error_set(error, "%s: a text file, not a checkpoint; name its directory if that is a model",
                          input->path);
@@ -249,7 +147,7 @@ static const char *find_mark(const struct input *input, const char *folder, stru
         return NULL;
     for (size_t i = 0; i < list.count; i++) {
         const char *name = list.entries[i].name, *kind = kind_of_name(name);
-        if (kind != NULL && text_starts_with(kind, "an unfinished download"))
+        if (kind != NULL && unread_is_half_download(kind))
             return *folder != '\0' ? arena_printf(arena, "%s/%s", folder, name) : name;
     }
     return NULL;
@@ -337,6 +235,19 @@ static bool has_repository(const struct input *input)
     return false;
 }
 
+/* Reports whether a directory has only files that a model's weights come with. */
+static bool has_only_texts(const struct input *input)
+{
+    static const char *const texts[] = {".json", ".txt", ".md", ".jinja", ".model", ".py", "LICENSE", ".gitattributes"};
+    bool is_text = true;
+    for (size_t i = 0; i < input->list.count && is_text; i++) {
+        is_text = input->list.entries[i].kind == LOCATION_FOLDER;
+        for (size_t j = 0; j < sizeof texts / sizeof *texts; j++)
+            is_text |= text_ends_with(input->list.entries[i].name, texts[j]);
+    }
+    return is_text;
+}
+
 /* Adds advice about a directory without any known name. */
 static void add_advice(const struct input *input, struct error *error)
 {
@@ -354,50 +265,43 @@ static void add_advice(const struct input *input, struct error *error)
                   below.models);
     else if (below.unread != NULL)
         error_set(error, "%s; %s", missing.message, below.unread);
-    else if (input_has(input, "config.json"))
+    else if (input_has(input, "config.json") && has_only_texts(input))
         error_set(error, "%s, only its config.json; 'hf download ORG/NAME' fetches complete models", missing.message);
     arena_free(arena);
 }
 
-/* Returns what a file of the directory is that no reader takes; NULL: unknown. */
-static const char *kind_in_directory(const struct input *input, const char *name)
+/* Reports whether the last name of a path ends like a package of Core ML, whose files have no names that tell; then
+ * *ret_kind is what it is. */
+static bool is_package(const char *path, const char **ret_kind)
 {
-    static const char binary[] = "model.bin"; /* of CTranslate2, and of others */
-    unsigned char head[sizeof input->head];
-    struct error unused;
-    const char *kind = kind_of_name(name);
-    struct source *file =
-        kind == NULL && strcmp(name, binary) == 0 ? location_source(input->location, name, &unused) : NULL;
-    if (file == NULL)
-        return kind;
-    size_t length = source_size(file) < sizeof head ? (size_t)source_size(file) : sizeof head;
-    if (source_read(file, 0, length, head, &unused))
-        kind = kind_of_head(head, length);
-    source_close(file);
-    return kind;
-}
-
-/* Reports whether the directory is a package of Core ML, whose files have no names that tell. */
-static bool is_package(const char *path)
-{
-    static const char ending[] = ".mlpackage";
-    size_t length = strlen(path), ending_length = sizeof ending - 1;
+    static const char *const endings[] = {".mlpackage", ".mlmodelc"};
+    size_t length = strlen(path);
     while (length > 0 && path[length - 1] == '/')
         length--;
-    return length > ending_length && strncmp(path + length - ending_length, ending, ending_length) == 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(endings[i]);
+        *ret_kind = unread_kind_of_name(endings[i]);
+        if (length > n && strncmp(path + length - n, endings[i], n) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool explain_directory(const struct input *input, struct error *error)
 {
-    if (is_package(input->path))
-        return error_set(error, "%s: %s", input->path, kind_of_name(".mlpackage"));
+    enum { MOST_OPENED = 16 }; /* on servers, each is a request */
+    unsigned budget = MOST_OPENED;
+    const char *kind;
+    if (is_package(input->path, &kind))
+        return error_set(error, "%s: %s", input->path, kind);
     if (input_has(input, "model_index.json"))
         return error_set(error, "%s: a pipeline (model_index.json) whose models are missing", input->path);
     for (size_t i = 0; i < input->list.count; i++) {
-        const char *kind = kind_in_directory(input, input->list.entries[i].name);
+        const struct location_entry *entry = &input->list.entries[i];
+        kind = is_part(entry->name) ? kind_of_name(entry->name) : unread_kind_in_directory(input, entry, &budget);
         if (kind != NULL)
             return error_set(error, "%s: no checkpoint that wfs can read in this directory; %s is %s", input->path,
-                             input->list.entries[i].name, kind);
+                             entry->name, kind);
     }
     error_set(error, "%s: no checkpoint that wfs can read in this directory", input->path);
     if (!add_half_download(input, "", error))
@@ -409,6 +313,8 @@ bool unread_explain(const struct input *input, struct error *error)
 {
     if (input->file == NULL)
         return explain_directory(input, error);
-    const char *kind = kind_of_file(input);
+    const char *kind = input->file_name != NULL ? kind_of_name(input->file_name) : NULL;
+    if (kind == NULL)
+        kind = unread_kind_of_file(input);
     return error_set(error, "%s: %s", input->path, kind != NULL ? kind : "not a checkpoint that wfs can read");
 }

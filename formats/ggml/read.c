@@ -11,8 +11,7 @@
  *   dimensions, the fastest first, the name, zeros up to a multiple of 32 in "tjgg", the elements.
  *
  * "lmgg" has no mark of its model: it is the one whose layout ends with the file. Other programs have files of their
- * own with these magics: rwkv.cpp's begin with another version, that of whisper.cpp's voice activity detection with a
- * name. Blocks of quantized types changed
+ * own with these magics (formats/unread_kinds.c). Blocks of quantized types changed
  * twice: tensors of older ones are listed without values. Filters and tokens are not shown; whisper.h has them.
  * Source: whisper.cpp, whisper_model_load(); llama.cpp, convert_llama_ggml_to_gguf.py. */
 #include "base/checked.h"
@@ -59,7 +58,7 @@ static const struct kind {
     {"llama", "tjgg", .has_version = true, .has_scores = true, .is_aligned = true, .n_numbers = LLAMA_NUMBERS,
      .names = llama_names},
 };
-enum { N_KINDS = sizeof kinds / sizeof *kinds, MAGIC_BYTES = 4, HEAD_BYTES = 16 };
+enum { N_KINDS = sizeof kinds / sizeof *kinds, MAGIC_BYTES = 4 };
 
 struct reader {
     const struct kind *kind;
@@ -69,7 +68,6 @@ struct reader {
     struct tensor_set *tensors;
     uint64_t at;
     uint32_t version, numbers[WHISPER_NUMBERS];
-    bool has_head; /* what precedes the tensors fits the kind */
     struct error *error;
 };
 
@@ -205,8 +203,7 @@ static bool read_tensor(struct reader *reader)
 static bool read_kind(struct reader *reader)
 {
     reader->at = MAGIC_BYTES;
-    reader->has_head = read_head(reader);
-    if (!reader->has_head)
+    if (!read_head(reader))
         return false;
     while (reader->at < source_size(reader->file))
         if (!read_tensor(reader))
@@ -226,7 +223,8 @@ static void take(const struct reader *reader, struct checkpoint *checkpoint, str
         tensor_set_add(tensors, &reader->tensors->tensors[i]);
 }
 
-/* Tries the kinds of a magic. The error is that of the kind which fits more of the file. */
+/* Tries the kinds of a magic. The error is that of the kind which fits more of the file: one tensor
+ * at least, as other programs' hyperparameters look like these. */
 static bool read_kinds(struct reader *reader, struct checkpoint *checkpoint, struct tensor_set *tensors,
                        const char *magic, struct error *error)
 {
@@ -240,24 +238,12 @@ static bool read_kinds(struct reader *reader, struct checkpoint *checkpoint, str
             take(reader, checkpoint, tensors);
             return true;
         }
-        if (reader->has_head && reader->at > furthest) {
+        if (reader->tensors->n_tensors > 0 && reader->at > furthest) {
             furthest = reader->at;
             *error = *reader->error;
         }
     }
     return false;
-}
-
-/* Returns what a file is whose first bytes are those of another program; NULL: unknown. */
-static const char *other_program(const char *head)
-{
-    enum { RWKV_VERSION = 100, NAME = 8 };
-    uint32_t number = (uint32_t)read_le(head + MAGIC_BYTES, 4);
-    if (memcmp(head, "fmgg", MAGIC_BYTES) == 0 && number >= RWKV_VERSION && number < 2 * RWKV_VERSION)
-        return "rwkv.cpp's format, which wfs does not read; use the checkpoint it was converted from";
-    if (memcmp(head, "lmgg", MAGIC_BYTES) == 0 && memcmp(head + NAME, "silero", 6) == 0)
-        return "whisper.cpp's model of voice activity detection, which wfs does not read";
-    return NULL;
 }
 
 /* Takes the mel filters, and their sizes. */
@@ -324,15 +310,12 @@ bool whisper_read_metadata(struct source *file, struct gguf_kvs *ret_metadata, s
 static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                       const struct open_options *options, struct error *error)
 {
-    char head[HEAD_BYTES] = {0};
+    char head[MAGIC_BYTES] = {0};
     size_t length = source_size(file) < sizeof head ? (size_t)source_size(file) : sizeof head;
     struct error reason = {""}, last;
     (void)options;
     if (!source_read(file, 0, length, head, error))
         return false;
-    const char *other = other_program(head);
-    if (other != NULL)
-        return error_set(error, "%s: %s", source_name(file), other);
     error_set(&last,
               "%s: a file of ggml that is laid out neither like whisper.cpp's models nor like LLaMA's of 2023; another "
               "model, or an interrupted download",

@@ -192,6 +192,11 @@ static bool read_archive(struct archive *archive, struct error *error)
     if (!zip_directory_read(&archive->zip, archive->file, archive->scratch, error) || !find_folder(archive, error))
         return false;
     const struct zip_member *member = find_member(archive, "data.pkl", 8);
+    if (member == NULL && find_member(archive, ".data/extern_modules", 20) != NULL)
+        return error_set(error,
+                         "%s: a torch.package: a program with its weights, which only the program can load; load it "
+                         "and save its state_dict() with torch.save()",
+                         archive->name);
     if (member == NULL)
         return error_set(error, "%s: a zip archive, but not torch's: %sdata.pkl is missing", archive->name,
                          archive->folder);

@@ -272,7 +272,7 @@ END
     fails 1 "model.tflite: not a TensorFlow Lite model" "$WFS" ls "$OUT/tflite/model.tflite"
     echo '{"error":"Repository not found"}' >"$OUT/answer.safetensors"
     fails 1 "answer.safetensors: a text file, not a checkpoint: it starts with '{\"error\":\"Reposi'" "$WFS" ls "$OUT/answer.safetensors"
-    for pair in x.tflite:"a TensorFlow Lite model; name the file" saved_model.pb:"a TensorFlow graph" \
+    for pair in x.tflite:"a TensorFlow Lite model; name the file" saved_model.pb:"the graph of a TensorFlow SavedModel" \
         __0_0.distcp:"part of a distributed torch checkpoint, which wfs reads" x.nemo:"a NeMo archive; name the file" \
         mp_rank_00_model_states.pt:"part of a DeepSpeed checkpoint, which wfs" \
         openvino_model.xml:OpenVINO model.pte:"an ExecuTorch program" \

@@ -162,11 +162,14 @@ has_only_tensors() {
     fails 1 "m.mlpackage: Core ML, which wfs does not read" "$WFS" info "$dir/m.mlpackage"
     fails 1 "m.mlpackage/: Core ML, which wfs does not read" "$WFS" info "$dir/m.mlpackage/"
     for name in saved_model.pb graph; do
-        fails 1 "$name: a TensorFlow graph; wfs reads the variables of its directory" "$WFS" info "$dir/$name"
+        fails 1 "$name: the graph of a TensorFlow SavedModel; name its directory, whose variables wfs reads" "$WFS" info "$dir/$name"
     done
     [ "$("$WFS" cat "$dir/model" tensors/w/raw | od -An -tf4 | xargs)" = "0 1 2" ] # ONNX without the ending
     fails 1 "truncated" "$WFS" info "$dir/cut"
     fails 1 "model.bin is CTranslate2, which wfs does not read" "$WFS" info "$dir/ct2"
+    fails 1 "yolo.cfg is the layers of a Darknet model" "$WFS" info "$dir/darknet"
+    fails 1 "laid out neither like whisper.cpp's models" "$WFS" info "$dir/bark.bin"
+    fails 1 "package.pt: a torch.package" "$WFS" info "$dir/package.pt"
     fails 1 "m.gguf.part1of2 is one of several parts of a file; join them with cat, in their order" "$WFS" info "$dir/parts"
 }
 

@@ -257,16 +257,17 @@ def make_ggml(folder):
     quantized = ggml_tensor("q", blocks, 2, dims=(32, 3))
     right["quantized"], right["older"] = whisper(quantized, 2002), whisper(quantized, 1002)
     good("quantized.bin", q=("Q4_0", blocks))
+    first = ggml_tensor("u", vector, 0)
     wrong = {
         "short": (whisper(both)[:-1], "truncated"),
-        "dims": (whisper(ggml_tensor("v", vector, 0, dims=(1, 1, 1, 1, 5))), "does not have 1 to 4 dimensions"),
-        "zero": (whisper(ggml_tensor("v", vector, 0, dims=(5, 0))), "dimensions are zero or overflow"),
-        "huge": (whisper(ggml_tensor("v", vector, 0, dims=(2**32 - 1,) * 4)), "dimensions are zero or overflow"),
-        "rows": (whisper(ggml_tensor("q", blocks, 2, dims=(16, 2))), "rows are not whole blocks of its type"),
-        "type": (whisper(ggml_tensor("v", vector, 99)), "a tensor of an unknown type"),
-        "name": (whisper(ggml_tensor("", vector, 0)), "name is empty or too long"),
-        "control": (whisper(ggml_tensor("a\nb", vector, 0)), "name has control characters"),
-        "none": (whisper(b""), "it holds no tensors"),
+        "dims": (whisper(first + ggml_tensor("v", vector, 0, dims=(1, 1, 1, 1, 5))), "does not have 1 to 4 dimensions"),
+        "zero": (whisper(first + ggml_tensor("v", vector, 0, dims=(5, 0))), "dimensions are zero or overflow"),
+        "huge": (whisper(first + ggml_tensor("v", vector, 0, dims=(2**32 - 1,) * 4)), "dimensions are zero or overflow"),
+        "rows": (whisper(first + ggml_tensor("q", blocks, 2, dims=(16, 2))), "rows are not whole blocks of its type"),
+        "type": (whisper(first + ggml_tensor("v", vector, 99)), "a tensor of an unknown type"),
+        "name": (whisper(first + ggml_tensor("", vector, 0)), "name is empty or too long"),
+        "control": (whisper(first + ggml_tensor("a\nb", vector, 0)), "name has control characters"),
+        "none": (whisper(b""), "laid out neither like whisper.cpp's models nor like LLaMA's"),
         "twice": (whisper(both + both), "m.weight"),
         "vocabulary": (whisper(both, vocabulary=b"\xff" * 12), "laid out neither like whisper.cpp's models nor like LLaMA's"),
         "vad": (b"lmgg" + struct.pack("<I", 10) + b"silero-16k" + bytes(200), "whisper.cpp's model of voice activity detection"),
@@ -557,8 +558,13 @@ def make_others(folder):
     onnx = field(1, 8) + field(2, b"test") + field(7, field(2, b"graph") + field(5, weight)) + field(8, field(2, 17))
     for name, content in {"blla.mlmodel": coreml, "blla.bin": coreml, "saved_model.pb": saved_model, "graph": saved_model, "model": onnx,
                           "cut": onnx[:-20], "parts/m.gguf.part1of2": b"GGUF", "parts/m.gguf.part2of2": b"x", "ct2/config.json": b"{}",
+                          "darknet/yolo.weights": struct.pack("<3IQ", 0, 2, 5, 0) + bytes(99), "darknet/yolo.cfg": b"[net]\nbatch=1\n",
+                          "bark.bin": b"lmgg" + struct.pack("<10I", 1, 1, 2, 3, 4, 5, 6, 7, 8, 1) + bytes(900),
                           "ct2/model.bin": struct.pack("<IH", 6, 16) + b"TransformerSpec\0" + bytes(99), "ct2/vocabulary.json": b"[]"}.items():
         put(f"{folder}/{name}", content)
+    with zipfile.ZipFile(f"{folder}/package.pt", "w") as archive:
+        for name, content in (("version", b"6\n"), ("extern_modules", b"torch\n"), ("0.storage", bytes(16))):
+            archive.writestr("package/.data/" + name, content)
 
 
 def make_no_tensors(path):

@@ -48,6 +48,40 @@ static const struct {
     {"m.gguf.aa", "GGUF\3\0\0\0", 8, "m.gguf.aa: one of several parts of a file; join them"},
     {"m.safetensorsab", "x", 1, "m.safetensorsab: one of several parts of a file; join them"},
     {"m.gguf.7", "x", 1, NULL},
+    {"a.bin", "fmgg\x64\0\0\0", 8, "a.bin: rwkv.cpp's format"},
+    {"a.bin", "fmgg\1\0\0\0", 8, NULL},
+    {"a.bin", "lmgg\x0a\0\0\0silero-16k", 18, "a.bin: whisper.cpp's model of voice activity detection"},
+    {"a.bin", "lmgg\xe1\xca\0\0", 8, NULL},
+    {"a.bin", "ggml\1\0\0\0", 8, "a.bin: a model of chatglm.cpp"},
+    {"a.bin", "algg\1\0\0\0", 8, "a.bin: a LoRA adapter of llama.cpp before GGUF"},
+    {"a", "nsgg\x09\0\0\0", 8, "a: a session that llama.cpp saved"},
+    {"a", "qsgg\2\0\0\0", 8, "a: the state of a sequence"},
+    {"a", "\xba\x16\x4f\x2f\x0c\0\0\0", 8, "a: fastText"},
+    {"a", "\x20\0\0\0ORTM", 8, "a: ONNX Runtime's own format (ORT)"},
+    {"a", "\x1c\0\0\0TFL3", 8, NULL},
+    {"a", "\x1c\0\0\0ET12", 8, "a: an ExecuTorch program"},
+    {"a", "\x1c\0\0\0MSL2", 8, "a: MindSpore Lite"},
+    {"a.ckpt",
+     "\x0a\x2c\x0a\x0b"
+     "conv1.weight",
+     16, "a.ckpt: MindSpore"},
+    {"a.ckpt",
+     "\x0a\xac\x02\x0a\x0b"
+     "conv1.weight",
+     17, "a.ckpt: MindSpore"},
+    {"a.pb",
+     "\x0a\x2c\x0a\x0b"
+     "conv1.weight",
+     16, NULL},
+    {"a", "ftrt\0\0\0\0", 8, "a: a TensorRT engine"},
+    {"a", "\x12\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16, "a: MXNet"},
+    {"a.param", "7767517\n75 83\n", 14, "a.param: ncnn"},
+    {"a.cfg", "[net]\n", 6, "a.cfg: the layers of a Darknet model"},
+    {"model.json", "{\"format\": \"graph-model\", ", 26, "model.json: TensorFlow.js"},
+    {"model.json", "{\"format\": \"other\", ", 20, NULL},
+    {"a.llamafile", "MZqFpD='", 8, "a.llamafile: a llamafile"},
+    {"a.mar", "PK\3\4\0", 5, "a.mar: a model packed by TorchServe"},
+    {"a.weights", "\0\0\0\0\2\0\0\0\5\0\0\0\0\0\0\0", 16, NULL},
     {"m.part1of2.gguf", "x", 1, NULL},
     {"m-00001-of-00002.gguf", "x", 1, NULL},
 };
@@ -106,6 +140,14 @@ static const struct {
      "no checkpoint that wfs can read in this directory; x/.zarray is an array of zarr, which wfs does not read; save "
      "it "
      "as safetensors"},
+    {"d/config.json d/pile.what", "d", "no checkpoint that wfs can read in this directory"},
+    {"d/mp_rank_00/x d/mp_rank_01/x", "d",
+     "no checkpoint that wfs can read in this directory; mp_rank_00 is one rank of a Megatron checkpoint; name it if "
+     "it "
+     "is the only one, or join the ranks with Megatron's converter"},
+    {"d/params_shard_0.bin d/tokenizer.json", "d",
+     "no checkpoint that wfs can read in this directory; params_shard_0.bin is MLC, which wfs does not read; use the "
+     "checkpoint it was converted from"},
     {"d/x/a.nemo", "d", "no checkpoint that wfs can read in this directory; x/a.nemo is a NeMo archive; name the file"},
     {"d/config.json d/.cache/huggingface/download/x.incomplete", "d",
      "no checkpoint that wfs can read in this directory; unfinished download (*.incomplete in "
@@ -150,7 +192,8 @@ static void test_files(void)
     struct error error;
     struct input input = file_of("model.litertlm", "abc", 3);
     CHECK(!unread_explain(&input, &error));
-    CHECK_TEXT(error.message, "model.litertlm: LiteRT-LM, which wfs does not read");
+    CHECK_TEXT(error.message,
+               "model.litertlm: LiteRT-LM, which wfs does not read; use the model it was converted from");
     input = file_of("model.bin", "\6\0\0\0\x10\0TransformerSpec", 22);
     CHECK(!unread_explain(&input, &error));
     CHECK_TEXT(error.message,
@@ -158,6 +201,21 @@ static void test_files(void)
     input = file_of("model.bin", "\6\0\0\0\x20\0TransformerSpec", 22);
     CHECK(!unread_explain(&input, &error));
     CHECK_TEXT(error.message, "model.bin: not a checkpoint that wfs can read");
+    static const struct location_entry beside[] = {{"net.bin"}, {"net.param"}, {"other.bin"}};
+    input = file_of("net.bin", "abc", 3);
+    input.list = (struct location_list){beside, 3};
+    CHECK(!unread_explain(&input, &error));
+    CHECK_TEXT(error.message, "net.bin: ncnn, which wfs does not read; use the model it was converted from");
+    input = file_of("other.bin", "abc", 3);
+    input.list = (struct location_list){beside, 3};
+    CHECK(!unread_explain(&input, &error));
+    CHECK_TEXT(error.message, "other.bin: not a checkpoint that wfs can read");
+    input = file_of("yolo.weights", "\0\0\0\0\2\0\0\0\5\0\0\0\0\0\0\0", 16);
+    CHECK(!unread_explain(&input, &error));
+    CHECK_TEXT(error.message, "yolo.weights: Darknet, which wfs does not read; use the model it was converted from");
+    input = file_of("shape_predictor.dat", "\1\1\x81\x0a\x81", 5);
+    CHECK(!unread_explain(&input, &error));
+    CHECK_TEXT(error.message, "shape_predictor.dat: an object that dlib saved, which only dlib reads");
     input = file_of("model.what", "abc", 3);
     CHECK(!unread_explain(&input, &error));
     CHECK_TEXT(error.message, "model.what: not a checkpoint that wfs can read");

@@ -109,6 +109,11 @@ struct checkpoint {
     size_t n_bases;
 };
 
+/* A file that belongs to a GGUF wherever it lies, such as its projector; `name` is its name as a side file. */
+struct companion {
+    const char *name, *path;
+};
+
 struct open_options {
     /* a format's name if several are possible; NULL: the default choice. For a directory or its files */
     const char *format;
@@ -119,6 +124,7 @@ struct open_options {
     struct remote_options remote; /* how sources on the network are reached */
     bool optimizer;               /* show the state of an optimizer, too */
     bool components;              /* open inputs that have tensors only in components, instead of refusing them */
+    const struct companion *companions; /* of a single file, up to one without a name; NULL: none */
 };
 
 /* Opens a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache, in one of the formats of a table
@@ -139,6 +145,9 @@ const struct checkpoint *checkpoint_open_component(const struct checkpoint *whol
 /* Opens one source, on disk or not, by its contents, without side files. Takes the source, even on failure. */
 const struct checkpoint *checkpoint_of_source(struct source *file, const struct format *const *formats,
                                               struct error *error);
+
+/* Reports whether a file beside the checkpoint's GGUF is a projector, an adapter or a draft for it, by its name. */
+bool checkpoint_is_companion(const struct checkpoint *checkpoint, const char *name);
 
 void checkpoint_close(const struct checkpoint *checkpoint); /* NULL is allowed */
 

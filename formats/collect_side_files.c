@@ -123,8 +123,7 @@ bool format_is_companion(const char *name)
     return strstr(name, "mmproj") != NULL;
 }
 
-/* Reports whether a file is a companion of the checkpoint's GGUF, rather than the GGUF itself. */
-static bool is_companion(const struct checkpoint *checkpoint, const char *name)
+bool checkpoint_is_companion(const struct checkpoint *checkpoint, const char *name)
 {
     return format_is_companion(name) && checkpoint->n_sources > 0 &&
            has_suffix(source_name(checkpoint->sources[0]), ".gguf") &&
@@ -217,7 +216,7 @@ static void add_entry(struct walk *walk, const struct location_entry *entry, con
         return;
     if (!folders && components_hold(walk->input->components, path) && reason_as_weights(formats, name) != NULL)
         return;
-    bool is_shown = depth == 0 && !folders && kind != LOCATION_OTHER && is_companion(walk->checkpoint, name);
+    bool is_shown = depth == 0 && !folders && kind != LOCATION_OTHER && checkpoint_is_companion(walk->checkpoint, name);
     const char *reason = is_shown ? NULL : reason_to_hide(formats, name, kind, depth);
     if (walk->n_files++ >= MAX_FILES)
         checkpoint_note(walk->checkpoint, SUBJECT_SOURCE,
@@ -242,6 +241,16 @@ static void add_folder(struct walk *walk, const struct location_list *list, cons
         }
 }
 
+static void add_companion(struct checkpoint *checkpoint, const struct companion *companion)
+{
+    struct error error;
+    struct source *source = location_open_file(companion->path, &error);
+    if (source != NULL)
+        checkpoint_add_side_file(checkpoint, companion->name, source);
+    else
+        checkpoint_note(checkpoint, SUBJECT_SOURCE, "%s", error.message);
+}
+
 static int compare_side_files(const void *a, const void *b)
 {
     return strcmp(((const struct side_file *)a)->name, ((const struct side_file *)b)->name);
@@ -250,9 +259,10 @@ static int compare_side_files(const void *a, const void *b)
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input)
 {
     struct walk walk = {checkpoint, input, 0, input->file_name != NULL};
-    if (walk.single_file && !input_is_model_directory(input))
-        return;
-    add_folder(&walk, &input->list, "", 0);
+    for (const struct companion *one = input->companions; one != NULL && one->name != NULL; one++)
+        add_companion(checkpoint, one);
+    if (!walk.single_file || input_is_model_directory(input))
+        add_folder(&walk, &input->list, "", 0);
     if (checkpoint->n_side_files > 0)
         qsort(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files, compare_side_files);
 }

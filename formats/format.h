@@ -22,6 +22,7 @@ struct input {
     size_t head_length;
     struct location_list list;           /* of the directory; empty without a location */
     const struct components *components; /* components.h; NULL: the directory has none */
+    const struct companion *companions;  /* of the options */
 };
 
 enum probe { PROBE_NO, PROBE_MAYBE, PROBE_LIKELY, PROBE_SURE };

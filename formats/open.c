@@ -327,7 +327,7 @@ const struct checkpoint *checkpoint_open(const char *path, const struct format *
                                          const struct open_options *options, struct error *error)
 {
     struct checkpoint *checkpoint = checkpoint_new_shown(path, formats, options->follow_links);
-    struct input input = {.formats = formats, .path = path};
+    struct input input = {.formats = formats, .path = path, .companions = options->companions};
     bool opened = open_input(checkpoint->arena, &input, links_of(options->follow_links), error);
     struct components *components = opened ? components_find(checkpoint, &input) : NULL;
     input.components = components;

@@ -9,6 +9,7 @@
 #include "formats/location_local.h"
 #include "formats/shard_name.h"
 #include "fs/lib/lib.h"
+#include "fs/lib/library_folder.h"
 #include "fs/tree/archive_files.h"
 #include "fs/tree/library.h"
 #include "models/formats.h"
@@ -87,18 +88,26 @@ static struct tree *open_model(void *context, struct error *error)
     return NULL;
 }
 
-static void add_model(struct search *search, const char *id, const char *source)
+/* Adds a model with companions, which may be NULL. */
+static void add_model_with(struct search *search, const char *id, const char *source,
+                           const struct companion *companions)
 {
     struct arena *arena = search->arena;
+    struct options *options = arena_copy(arena, search->options, sizeof *options);
     struct opened_model *model = arena_alloc(arena, sizeof *model);
     struct content_options *content = arena_copy(arena, &search->options->content, sizeof *content);
     content->name_in_library = arena_strdup(arena, strchr(id, '/') + 1);
     content->request.layouts = (struct layout_requests){0};
-    *model = (struct opened_model){search->options, content, arena_strdup(arena, source), location_shown(source, arena),
-                                   NULL};
+    options->open.companions = companions;
+    *model = (struct opened_model){options, content, arena_strdup(arena, source), location_shown(source, arena), NULL};
     search->models = arena_grow(arena, search->models, search->n_models, sizeof *search->models);
     search->models[search->n_models++] =
         (struct library_model){arena_strdup(arena, id), model->shown, open_model, model};
+}
+
+static void add_model(struct search *search, const char *id, const char *source)
+{
+    add_model_with(search, id, source, NULL);
 }
 
 /* Reports whether a file of a folder is a model by itself. Projectors of GGUFs are not, nor are later splits. */
@@ -234,7 +243,7 @@ static void add_manifests(struct search *search, const char *folder, const char 
 }
 
 static void add_entry(struct search *search, const struct place *place, const char *publisher,
-                      const struct location_entry *entry);
+                      const struct location_list *list, const struct location_entry *entry);
 
 /* Adds the models of a folder, which is a model, a pipeline, or a directory of them. Recurses MAX_DEPTH deep, and once
  * more for the snapshot of a repository. */
@@ -262,13 +271,27 @@ static void add_folder(struct search *search, const struct place *place, const s
         const char *above = arena_strndup(arena, place->id, strcspn(place->id, "/"));
         const char *publisher = place->depth == 0 || strcmp(above, local) != 0 ? above : name;
         for (size_t i = 0; i < list->count; i++)
-            add_entry(search, place, publisher, &list->entries[i]);
+            add_entry(search, place, publisher, list, &list->entries[i]);
     }
 }
 
-/* Adds the models of an entry of a directory of models. */
+/* Adds a model that is one file of a folder. */
+static void add_file(struct search *search, const char *path, const char *publisher, const struct location_list *list,
+                     const char *file)
+{
+    struct arena *arena = search->arena;
+    struct flat_model flat;
+    const char *source = arena_printf(arena, "%s/%s", path, file);
+    if (!library_flat_model(path, list, file, arena, &flat))
+        add_model_with(search, arena_printf(arena, "%s/%s", publisher, stem(arena, file)), source,
+                       library_projectors(path, list, file, arena));
+    else if (flat.id != NULL)
+        add_model_with(search, flat.id, source, flat.companions);
+}
+
+/* Adds the models of an entry of a directory of models, whose entries are `list`. */
 static void add_entry(struct search *search, const struct place *place, const char *publisher,
-                      const struct location_entry *entry)
+                      const struct location_list *list, const struct location_entry *entry)
 {
     struct arena *arena = search->arena;
     struct error unused;
@@ -277,7 +300,7 @@ static void add_entry(struct search *search, const struct place *place, const ch
     if (*entry->name == '.')
         return;
     if (is_model_file(entry->name))
-        add_model(search, arena_printf(arena, "%s/%s", publisher, stem(arena, entry->name)), below);
+        add_file(search, place->path, publisher, list, entry->name);
     else if (place->depth <= place->deepest && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
              list_folder(search, below, &inside, &unused))
         add_folder(search,

@@ -1,7 +1,8 @@
 /* The files of a model in a library (library.h), and what `-o show=` lists.
  *
- * NAME-Q4_K_M.gguf at the root is gguf/model-Q4_K_M.gguf, and so on; all other entries of the root are not listed.
- * llama-server takes the last file that a directory lists: what the first pattern matches comes last. */
+ * NAME-Q4_K_M.gguf at the root is gguf/model-Q4_K_M.gguf, and so on; a GGUF's projector and drafts keep their names;
+ * all other entries of the root are not listed. llama-server takes the last file that a directory lists: what the first
+ * pattern matches comes last. */
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 
@@ -11,7 +12,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
-static const char model[] = "model-", predictor[] = "mtp-model-", projector[] = "mmproj-F16.gguf", ending[] = ".gguf";
+static const char model[] = "model-", predictor[] = "mtp-model-", projector[] = "mmproj-F16.gguf",
+                  draft[] = "mtp-model-Q8_0.gguf", ending[] = ".gguf";
 
 /* Without -o show=. A GGUF then shows itself alone, which may be quantized already. */
 static const char *const usual[] = {"Q4_K_M", "Q8_0", "F16", NULL};
@@ -103,6 +105,8 @@ static void add_named(struct tree *tree, const struct entries *gguf, const char 
     for (size_t j = 0; j < gguf->count; j++)
         if (strcmp(gguf->items[j].name, projector) == 0)
             add_name(tree, arena_printf(arena, "gguf/%s", projector), arena_printf(arena, "mmproj-%s-F16.gguf", name));
+        else if (strcmp(gguf->items[j].name, draft) == 0)
+            add_name(tree, arena_printf(arena, "gguf/%s", draft), arena_printf(arena, "mtp-%s-Q8_0.gguf", name));
     for (size_t i = n_patterns; i-- > 0;)
         for (size_t j = 0; j < gguf->count; j++)
             if ((type = type_of(&gguf->items[j], arena)) != NULL && match(patterns, type) == i)
@@ -132,7 +136,8 @@ static bool add(struct tree *tree, struct error *error)
         return true;
     struct entries root = entries_of(tree, TREE_ROOT);
     for (size_t i = 0; i < root.count; i++)
-        tree_unlist(tree, root.items[i].id);
+        if (root.items[i].directory || !checkpoint_is_companion(tree_checkpoint(tree), root.items[i].name))
+            tree_unlist(tree, root.items[i].id);
     if (!facts_of(tree_checkpoint(tree)).is_adapter)
         add_named(tree, &gguf, options->name_in_library);
     return true;

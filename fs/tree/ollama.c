@@ -8,6 +8,7 @@
  *
  * Source: Ollama, manifest/paths.go, types/model/name.go. */
 #include "base/text.h"
+#include "formats/format.h"
 #include "formats/source.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
@@ -162,10 +163,10 @@ static bool take_file(void *context, uint64_t index, const char *name, const str
     const struct model_file file = {files->tree, arena_strdup(arena, name), attributes->id};
     if (attributes->directory || !text_ends_with(name, ending))
         return true;
-    if (text_starts_with(name, "mmproj-")) {
+    if (strstr(name, "mmproj") != NULL)
         files->projector = file;
+    if (format_is_companion(name)) /* a draft has no place in Ollama's manifests of GGUFs */
         return true;
-    }
     files->items = arena_grow(arena, files->items, files->count, sizeof *files->items);
     files->items[files->count++] = file;
     return true;

@@ -125,6 +125,8 @@ golden.make(golden.load(sys.argv[2]), pathlib.Path(sys.argv[3]))' "$BATS_TEST_DI
     run --separate-stderr "$WFS" cat -o fuse=gate-up-exps "$model" model.gguf
     ((status == 1))
     [[ $stderr == *"--fuse-gate-up-exps fails for the architecture hy_v3"* ]]
+    "$WFS" ls -o library "$model" models/local/hy3 | grep -Fx mtp-hy3-Q8_0.gguf
+    "$WFS" cat -o library "$model" models/local/hy3/mtp-hy3-Q8_0.gguf | cmp - "$BATS_TEST_TMPDIR/mtp.gguf"
     run "$WFS" cat -o fuse=kv "$model" model.gguf
     ((status == 2))
     [[ $output == *"'kv' is neither qkv nor gate-up-exps"* ]]

@@ -50,7 +50,7 @@ listed() {
 
 @test "library: names carry the model; what -o show= names first comes last; the rest is found by name" {
     [ "$(listed models/local/tiny)" = "tiny-F16.gguf tiny-Q8_0.gguf tiny-Q4_K_M.gguf " ]
-    [ "$(listed models/local/small)" = "small.gguf " ]
+    [ "$(listed models/local/small)" = "mmproj-small.gguf small.gguf " ]
     [ "$(listed models/local/tiny -o show=q6_k -o 'show=Q4_K_*')" = "tiny-Q4_K_S.gguf tiny-Q4_K_M.gguf tiny-Q6_K.gguf " ]
     same "$WFS" cat -o library scan models/local/tiny/tiny-Q4_K_M.gguf == "$WFS" cat scan/tiny gguf/model-Q4_K_M.gguf
     "$WFS" cat -o library scan models/local/small/small.gguf | cmp - scan/small.gguf
@@ -123,4 +123,19 @@ next        wfs mount -o library scan/acme ~/m" ]
     [ ! -e mnt ]
     need_serve
     fails 1 "option library has no effect on serve: name each model" "$WFS" serve -o library scan
+}
+
+@test "library: GGUFs of LM Studio and of llama.cpp's cache have their projectors beside them" {
+    local dir=$BATS_TEST_TMPDIR
+    mkdir -p "$dir/lmstudio/acme/Small-GGUF" "$dir/cache"
+    cp scan/small.gguf "$dir/lmstudio/acme/Small-GGUF/Small-F16.gguf"
+    echo "GGUF projector" >"$dir/lmstudio/acme/Small-GGUF/mmproj-Small-F16.gguf"
+    [ "$("$WFS" ls -o library "$dir/lmstudio" models/acme/Small-F16 | xargs)" = "mmproj-Small-F16.gguf Small-F16.gguf" ]
+    "$WFS" cat -o library "$dir/lmstudio" models/acme/Small-F16/mmproj-Small-F16.gguf | cmp - "$dir/lmstudio/acme/Small-GGUF/mmproj-Small-F16.gguf"
+    cp scan/small.gguf "$dir/cache/some_one_Small-GGUF_small.gguf"
+    echo "GGUF projector" >"$dir/cache/some_one_Small-GGUF_mmproj-small.gguf"
+    echo '{"ggufFile": {"rfilename": "small.gguf"}, "mmprojFile": {"rfilename": "mmproj-small.gguf"}}' >"$dir/cache/manifest=some_one=Small-GGUF=latest.json"
+    [ "$("$WFS" ls -o library "$dir/cache" models | xargs)" = some_one ]
+    [ "$("$WFS" ls -o library "$dir/cache" models/some_one | xargs)" = small ]
+    [ "$("$WFS" ls -o library "$dir/cache" models/some_one/small | xargs)" = "mmproj-small.gguf small.gguf" ]
 }

@@ -108,7 +108,8 @@ static bool add_component(void *context, uint64_t index, const char *name, const
     return true;
 }
 
-/* Adds an entry of gguf/: "model-X.gguf" is NAME-X.gguf, "mmproj-X.gguf" mmproj-NAME-X.gguf. */
+/* Adds an entry of gguf/: "model-X.gguf" is NAME-X.gguf, "mmproj-X.gguf" mmproj-NAME-X.gguf, "mtp-model-X.gguf"
+ * mtp-NAME-X.gguf: llama-server looks for these beginnings. */
 static bool add_gguf_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     struct collecting *collecting = context;
@@ -120,6 +121,17 @@ static bool add_gguf_entry(void *context, uint64_t index, const char *name, cons
         add_file(collecting, arena_printf(arena, "%s%s", model, name + strlen("model")), attributes->id);
     else if (text_starts_with(name, "mmproj-"))
         add_file(collecting, arena_printf(arena, "mmproj-%s%s", model, name + strlen("mmproj")), attributes->id);
+    else if (text_starts_with(name, "mtp-model-"))
+        add_file(collecting, arena_printf(arena, "mtp-%s%s", model, name + strlen("mtp-model")), attributes->id);
+    return true;
+}
+
+/* Adds a projector or a draft of a GGUF that lies beside it, under its own name. */
+static bool add_companion(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    struct collecting *collecting = context;
+    if (!attributes->directory && checkpoint_is_companion(tree_checkpoint(collecting->names->tree), name))
+        add_file(collecting, arena_strdup(collecting->arena, name), attributes->id);
     return true;
 }
 
@@ -135,6 +147,8 @@ static void collect(struct collecting *collecting)
     const struct repository_names *names = collecting->names;
     struct error unsaid;
     struct node_attributes directory;
+    if (names->gguf)
+        add_directory(collecting, "", TREE_ROOT, add_companion);
     if (tree_walk(names->tree, names->directory, &directory, &unsaid) && directory.directory)
         add_directory(collecting, "", directory.id, names->gguf ? add_gguf_entry : add_hf_entry);
     else if (strcmp(names->directory, hf) == 0 && tree_checkpoint(names->tree)->n_sources == 0)

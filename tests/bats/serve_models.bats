@@ -122,3 +122,15 @@ links() {
     timeout 20 script -qec "$WFS serve --listen 127.0.0.1:0 acme/Tiny=$MODEL & sleep 1; kill \$!" "$OUT/typed" >/dev/null
     grep -q "HF_ENDPOINT=http://127.0.0.1:[0-9]* mlx_lm.server --model acme/Tiny-MLX-" "$OUT/typed"
 }
+
+@test "projectors and drafts have the names that llama-server looks for" {
+    "$PYTHON" -c 'import sys, pathlib; sys.path.insert(0, sys.argv[1]); import golden
+golden.make(golden.load("hy3"), pathlib.Path(sys.argv[2]))' "$BATS_TEST_DIRNAME/../golden" "$OUT/hy3"
+    mkdir "$OUT/vision"
+    cp "$BATS_TEST_DIRNAME/../data/gguf/quantized.gguf" "$OUT/vision/small.gguf"
+    echo "GGUF projector" >"$OUT/vision/mmproj-small-F16.gguf"
+    offer "acme/Hy3=$OUT/hy3" "acme/Small=$OUT/vision"
+    links "$URL/acme/Hy3-GGUF/" | grep -qx mtp-Hy3-Q8_0.gguf
+    get "$URL/acme/Hy3-GGUF/mtp-Hy3-Q8_0.gguf" | cmp - <("$WFS" cat "$OUT/hy3" gguf/mtp-model-Q8_0.gguf)
+    get "$URL/acme/Small-GGUF/mmproj-small-F16.gguf" | cmp - "$OUT/vision/mmproj-small-F16.gguf"
+}

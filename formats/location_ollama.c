@@ -7,6 +7,7 @@
 #include "formats/location_scheme.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,6 +345,9 @@ static struct location *open_model(const char *text, enum location_links links, 
         model->name = place.name;
         model->store = location_open(place.store, links, NULL, error);
         opened = model->store != NULL && read_manifest(model, &place, error);
+        if (model->store == NULL && error->code == ENOENT)
+            error_set(error, "%s: Ollama has no models in %s; name their directory in OLLAMA_MODELS", text,
+                      place.store);
     }
     if (ret_file != NULL)
         *ret_file = NULL;

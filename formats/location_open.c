@@ -3,7 +3,7 @@
 #include "formats/archive/location.h"
 #include "formats/location_scheme.h"
 
-#include <string.h>
+#include <errno.h>
 
 static const struct location_scheme *const schemes[] = {&hub_scheme,  &s3_scheme,     &https_scheme,
                                                         &http_scheme, &ollama_scheme, &local_scheme};
@@ -30,8 +30,7 @@ struct location *location_open(const char *text, enum location_links links, cons
         return archive_location_of(location, text, error);
     /* only what a server says is not there may be in an archive: others would be waited for again */
     struct error unused;
-    bool is_missing = strstr(error->message, "404") != NULL || strstr(error->message, "no such file at") != NULL;
-    return is_missing ? archive_location_above(text, scheme->open, ret_file, &unused) : NULL;
+    return error->code == ENOENT ? archive_location_above(text, scheme->open, ret_file, &unused) : NULL;
 }
 
 bool location_names_all_ports(const char *text)

@@ -13,6 +13,7 @@
 #include "remote/libcurl.h"
 #include "remote/options.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -364,6 +365,15 @@ static bool may_lack(const struct web *web, const struct web_name *name, int sta
     return !is_named && (name->is_guessed ? status >= 300 && status < 500 : status == 403 || status == 404);
 }
 
+/* Takes the error of an exchange; its code tells what is not there from what cannot be had. */
+static void take_error(const struct web *web, const struct exchange *exchange)
+{
+    enum { NOT_FOUND = 404 };
+    *web->error = exchange->error;
+    if (exchange->answer.status == NOT_FOUND)
+        error_set_code(web->error, ENOENT);
+}
+
 /* Makes the first requests for `count` names at once; their answers go to the arena. */
 static bool contact_some(struct web *web, const struct web_name *names, size_t count, struct arena *arena)
 {
@@ -378,7 +388,7 @@ static bool contact_some(struct web *web, const struct web_name *names, size_t c
         if (contacts[i].verdict < VERDICT_REDIRECT)
             take_contact(web, &names[i], &contacts[i]);
         else if (!may_lack(web, &names[i], contacts[i].answer.status)) {
-            *web->error = contacts[i].error;
+            take_error(web, &contacts[i]);
             return error_prefix(web->error, "%s", names[i].path);
         }
     }

@@ -6,6 +6,7 @@
 #include "formats/location_local.h"
 #include "formats/source_remote.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -286,6 +287,7 @@ static struct source *site_open(const void *context, const char *path, const cha
     size_t index = find_file(view, path);
     if (index == site->count) {
         error_set(error, "%s: no such file at %s", name, site->shown);
+        error_set_code(error, ENOENT);
         return NULL;
     }
     const struct site_file *file = &site->files[index];

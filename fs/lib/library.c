@@ -81,7 +81,8 @@ static struct tree *open_model(void *context, struct error *error)
     struct tree *tree = model->checkpoint != NULL ? tree_new(model->checkpoint, model->content, error) : NULL;
     if (tree != NULL)
         return tree;
-    error_prefix(error, "%s", model->shown);
+    if (!text_starts_with(error->message, model->shown))
+        error_prefix(error, "%s", model->shown);
     report("%s", error->message);
     checkpoint_close(model->checkpoint);
     model->checkpoint = NULL;

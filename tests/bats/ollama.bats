@@ -60,6 +60,9 @@ setup() {
     [[ $output == *"its blob states groups of 32"* ]]
     run "$WFS" ls ollama://absent
     [[ $output == *"has no such model; run ollama pull"* ]]
+    OLLAMA_MODELS=$BATS_TEST_TMPDIR/nowhere run "$WFS" ls ollama://tiny
+    ((status == 1 && ${#lines[@]} == 1))
+    [[ $output == *"Ollama has no models in $BATS_TEST_TMPDIR/nowhere; name their directory in OLLAMA_MODELS" ]]
     run "$WFS" ls ollama://a/b/c/d
     [[ $output == *"not ollama://NAME[:TAG]"* ]]
     run "$WFS" ls ollama://../x
@@ -71,4 +74,6 @@ setup() {
     same "$WFS" cat -o library "$OLLAMA_MODELS" models/someone/Tiny.GGUF-F16/Tiny.GGUF-F16.gguf == cat "$BATS_FILE_TMPDIR/tiny.gguf"
     run --separate-stderr "$WFS" ls -o library "$OLLAMA_MODELS" ollama/manifests/registry.ollama.ai/library
     [[ $output == *tiny* && $output != *unfinished* ]]
+    run "$WFS" ls -o library "$OLLAMA_MODELS" models/library/escapes
+    [[ $output == *escapes/latest:*"a layer without"* && $output != *escapes/latest:*escapes/latest:* ]]
 }

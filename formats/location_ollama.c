@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Ollama's manifests are some kilobytes; those with a blob for each tensor have one layer a tensor. */
-enum { MANIFEST_LIMIT = 16 << 20, MAX_LAYERS = 1 << 16, MAX_PART = 350 };
+enum { MANIFEST_LIMIT = 16 << 20, MAX_LAYERS = 1 << 16, MAX_PART = 350, MAX_SIDE_FILES = 4096 };
 
 static const char prefix[] = "ollama://", manifests[] = "/manifests/", latest[] = "latest";
 static const char default_host[] = "registry.ollama.ai", default_namespace[] = "library";
@@ -181,16 +181,27 @@ static bool check_blob(const struct model *model, const struct blob *blob, struc
                      identity.size, blob->size);
 }
 
+/* Reports whether a text is the name of a side file, which may lie in folders. */
+static bool is_inner_name(const char *name)
+{
+    for (const char *at = name;; at++) {
+        if (*at == '\0' || *at == '/' || *at == '.')
+            return false;
+        at += strcspn(at, "/");
+        if (*at == '\0')
+            return strlen(name) <= MAX_PART;
+    }
+}
+
 /* Returns the name of the next blob of a kind, of which there are `n_all`, or NULL for one that is not shown: a side
- * file in a folder. */
+ * file whose name is no path, or one of too many. */
 static const char *name_of(const struct model *model, const struct kind *kind, const struct json *layer, size_t number,
                            size_t n_all)
 {
     bool is_shard = strcmp(kind->type, "tensor") == 0 || (strcmp(kind->type, "model") == 0 && n_all > 1);
     const char *own = json_string(json_get(layer, "name"), NULL);
     if (*kind->stem == '\0')
-        return own != NULL && *own != '\0' && *own != '.' && strchr(own, '/') == NULL ? arena_strdup(model->arena, own)
-                                                                                      : NULL;
+        return own != NULL && number <= MAX_SIDE_FILES && is_inner_name(own) ? arena_strdup(model->arena, own) : NULL;
     if (is_shard)
         return arena_printf(model->arena, "%s-%05zu-of-%05zu%s", kind->stem, number, n_all, kind->ending);
     return number == 1 ? arena_printf(model->arena, "%s%s", kind->stem, kind->ending)
@@ -285,20 +296,55 @@ static struct location *open_folder(const void *context, const char *folder, con
     return NULL;
 }
 
+/* Returns what follows the folder in a blob's name; NULL if the blob is not in it. */
+static const char *below(const struct blob *blob, const char *folder)
+{
+    size_t length = strlen(folder);
+    if (length == 0)
+        return blob->name;
+    return strncmp(blob->name, folder, length) == 0 && blob->name[length] == '/' ? blob->name + length + 1 : NULL;
+}
+
+/* Reports whether a blob before the i-th has the same first `length` bytes below the folder: a folder listed before. */
+static bool is_listed(const struct model *model, size_t i, const char *folder, const char *name, size_t length)
+{
+    for (size_t j = 0; j < i; j++) {
+        const char *other = below(&model->blobs[j], folder);
+        if (other != NULL && strncmp(other, name, length) == 0 && other[length] == '/')
+            return true;
+    }
+    return false;
+}
+
 static bool list(const void *context, const char *folder, struct location_listing *listing, struct error *error)
 {
     const struct model *model = context;
-    if (*folder != '\0')
-        return error_set(error, "no such directory");
-    for (size_t i = 0; i < model->n_blobs; i++)
-        location_add(listing, model->blobs[i].name, LOCATION_FILE);
-    return true;
+    bool found = *folder == '\0';
+    for (size_t i = 0; i < model->n_blobs; i++) {
+        const char *name = below(&model->blobs[i], folder);
+        size_t length = name != NULL ? strcspn(name, "/") : 0;
+        found |= name != NULL;
+        if (name != NULL && name[length] == '\0') {
+            location_add(listing, name, LOCATION_FILE);
+        } else if (name != NULL && !is_listed(model, i, folder, name, length)) {
+            char *inner = memory_strndup(name, length);
+            location_add(listing, inner, LOCATION_FOLDER);
+            free(inner);
+        }
+    }
+    return found || error_set(error, "no such directory");
 }
 
 static enum location_kind find_kind(const void *context, const char *path)
 {
-    const struct blob *blob = find_blob(context, path);
-    return blob != NULL ? location_kind(((const struct model *)context)->store, blob->path) : LOCATION_NOTHING;
+    const struct model *model = context;
+    const struct blob *blob = find_blob(model, path);
+    if (blob != NULL)
+        return location_kind(model->store, blob->path);
+    for (size_t i = 0; i < model->n_blobs; i++)
+        if (below(&model->blobs[i], path) != NULL)
+            return LOCATION_FOLDER;
+    return LOCATION_NOTHING;
 }
 
 static bool identify(const void *context, const char *path, struct source_identity *ret_identity, bool *ret_inside)

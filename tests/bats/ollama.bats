@@ -42,6 +42,13 @@ setup() {
     same "$WFS" cat ollama://packed tensors/model.experts.1.down_proj.weight/f32 == cat "$BATS_FILE_TMPDIR/down.f32"
 }
 
+@test "side files of the store may lie in folders, below the model alone" {
+    [[ $("$WFS" cat ollama://packed 1_Pooling/config.json) == '{"word_embedding_dimension": 4}' ]]
+    [[ $("$WFS" cat ollama://packed a/b/c.txt) == a ]]
+    [[ $("$WFS" ls ollama://packed a) == b ]]
+    run ! grep -qx '[xyz]' <("$WFS" ls ollama://packed)
+}
+
 @test "broken models of the store are refused in a line each" {
     run "$WFS" ls ollama://unfinished
     ((status == 1 && ${#lines[@]} == 1))

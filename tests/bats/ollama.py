@@ -89,7 +89,9 @@ layers.append(layer(safetensors(experts, {}), "tensor", "model.experts"))
 (OUT / "up.f32").write_bytes(stack[1].tobytes())
 nibbles = (codes[1][:, :, None] >> np.arange(0, 32, 4, dtype="u4") & 15).reshape(3, 128)
 (OUT / "down.f32").write_bytes((e2m1(nibbles) * np.repeat(e4m3(scale[1]), 16, 1) * np.float32(0.5)).astype("<f4").tobytes())
-manifest(f"{library}/packed/latest", [*layers, layer(b'{"architectures": ["Unknown"]}', "json", "config.json")])
+folders = [layer(b'{"word_embedding_dimension": 4}', "json", "1_Pooling/config.json"), layer(b"a", "json", "a/b/c.txt"),
+           layer(b"x", "json", "a/../x"), layer(b"y", "json", "/y"), layer(b"z", "json", "a//z")]
+manifest(f"{library}/packed/latest", [*layers, layer(b'{"architectures": ["Unknown"]}', "json", "config.json"), *folders])
 config = layer(b'{"architectures": ["Unknown"]}', "json", "config.json")
 manifest(f"{library}/odd/latest", [packed("int8", "model.odd.weight", 32)[0], config])  # in the shapes of int4
 missing = {"mediaType": TYPE + "model", "digest": "sha256:" + "0" * 64, "size": 9}

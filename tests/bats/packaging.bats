@@ -243,3 +243,19 @@ install_to_root() {
 @test "the plots match their script" {
     "$PYTHON" "$HERE/../../scripts/plots" --check
 }
+
+@test "--help of a script prints its manual, and runs no other program" {
+    mkdir "$BATS_TEST_TMPDIR/bin"
+    for tool in bash dirname realpath sed sh; do
+        ln -s "$(command -v "$tool")" "$BATS_TEST_TMPDIR/bin/$tool"
+    done
+    for script in scripts/setup scripts/test scripts/demo scripts/families scripts/yyjson \
+        packaging/make packaging/static/build tests/interop/run; do
+        interpreter=$(command -v "$(sed -n '1s/.*[/ ]//p' "$HERE/../../$script")")
+        run --separate-stderr env PATH="$BATS_TEST_TMPDIR/bin" "$interpreter" "$HERE/../../$script" --help
+        [ "$status" -eq 0 ] && [ -z "$stderr" ] && [ "${#lines[@]}" -ge 2 ] && [[ ${lines[0]} == [A-Z]* ]] || {
+            echo "$script: $status $output $stderr"
+            false
+        }
+    done
+}

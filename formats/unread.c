@@ -37,7 +37,7 @@ static bool is_part_number(const char *text)
         return false;
     number += *number == '-' || *number == '_';
     bool is_letter = *number >= 'a' && *number <= 'z';
-    size_t length = is_letter ? 1 + (number[1] >= 'a' && number[1] <= 'z') : strspn(number, "0123456789");
+    size_t length = is_letter ? 1u + (number[1] >= 'a' && number[1] <= 'z') : strspn(number, "0123456789");
     const char *rest = number + length;
     if (!is_letter && text_starts_with(rest, "of") && is_digit(rest[2]))
         rest += 2 + strspn(rest + 2, "0123456789");

@@ -249,7 +249,7 @@ install_to_root() {
     for tool in bash dirname realpath sed sh; do
         ln -s "$(command -v "$tool")" "$BATS_TEST_TMPDIR/bin/$tool"
     done
-    for script in scripts/setup scripts/test scripts/demo scripts/families scripts/yyjson .ci/quick \
+    for script in scripts/setup scripts/test scripts/demo scripts/families scripts/yyjson scripts/release scripts/abi .ci/quick \
         packaging/make packaging/static/build tests/interop/run; do
         interpreter=$(command -v "$(sed -n '1s/.*[/ ]//p' "$HERE/../../$script")")
         run --separate-stderr env PATH="$BATS_TEST_TMPDIR/bin" "$interpreter" "$HERE/../../$script" --help

@@ -233,10 +233,12 @@ void quantization_free(struct quantization *quantization)
 
 bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one)
 {
-    for (size_t i = 0; i < count; i++)
-        if (quantizations[i].is_possible && quantizations[i].file_bytes <= one->file_bytes &&
-            quantizations[i].relative_error < one->relative_error)
+    for (const struct quantization *other = quantizations; other < quantizations + count; other++) {
+        bool is_equal = other->file_bytes == one->file_bytes && other->relative_error == one->relative_error;
+        if (other->is_possible && other->file_bytes <= one->file_bytes &&
+            other->relative_error <= one->relative_error && (!is_equal || other < one))
             return false;
+    }
     return true;
 }
 

@@ -30,7 +30,8 @@ struct quantization {
 
 void quantization_free(struct quantization *quantization);
 
-/* Reports whether no other file of at most this size has a smaller relative error. */
+/* Reports whether no other file is at least as small with at least as small a relative error; of equal files, the first
+ * one counts. `one` is among them. */
 bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one);
 
 /* Returns roughly how many bytes of F32 values are measured for one mix, for a progress. */

@@ -3,6 +3,8 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "fs/cli/progress.h"
+#include "fs/http/html.h"
+#include "fs/http/plot.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,16 +15,9 @@
 /* Returns a text with HTML's special characters escaped. */
 static const char *html_text(const char *text, struct arena *arena)
 {
-    char shown[4 * KIND_NAME + 1024];
     struct buffer html = {0};
-    text_printable(text, strlen(text), shown, sizeof shown);
-    for (const char *c = shown; *c != '\0'; c++) {
-        if (*c == '&' || *c == '<' || *c == '>' || *c == '"' || *c == '\'')
-            buffer_printf(&html, "&#%d;", *c);
-        else
-            buffer_append(&html, c, 1);
-    }
-    const char *kept = arena_strndup(arena, (const char *)html.bytes, html.length);
+    html_put_text(&html, text);
+    const char *kept = html.length > 0 ? arena_strndup(arena, (const char *)html.bytes, html.length) : "";
     buffer_free(&html);
     return kept;
 }
@@ -50,6 +45,21 @@ static void append_head(struct buffer *out, const struct quantization_report *re
                   "wfs %s.</p>\n",
                   name, style, name, report->all ? "all weights" : "a sample of the weights",
                   report->by_importance ? "; each counts by the importance of its column" : "", WFS_VERSION);
+}
+
+static void append_advice(struct buffer *out, const struct quantization_report *report)
+{
+    const struct quantization *choice = quantization_choice(report->rows, report->n_rows);
+    char size[SIZE_TEXT];
+    if (choice == NULL) {
+        buffer_append_text(out, "<p><strong>No file has a small loss: take the largest that fits.</strong></p>\n");
+        return;
+    }
+    buffer_printf(out,
+                  "<p><strong>Recommended: %s, %s, error %.3g %%</strong>, the smallest file with a small "
+                  "loss:</p>\n<pre>wfs cp MODEL gguf/model-%s.gguf .</pre>\n",
+                  choice->mix->name, size_text(choice->file_bytes, size), 100 * choice->relative_error,
+                  choice->mix->name);
 }
 
 /* Error against size. */
@@ -102,7 +112,7 @@ static struct scatter scatter_of(const struct quantization_report *report, struc
         plot.least_error = fmin(plot.least_error, floor(log10(row->relative_error)));
     }
     double margin = 0.04 * (plot.most_bytes - plot.least_bytes) + 1;
-    plot.least_bytes -= margin;
+    plot.least_bytes = fmax(plot.least_bytes - margin, 0);
     plot.most_bytes += 2 * margin;
     for (size_t i = 0; i < report->n_rows; i++)
         if (is_shown(&report->rows[i]))
@@ -113,7 +123,7 @@ static struct scatter scatter_of(const struct quantization_report *report, struc
 
 static void append_axes(const struct scatter *plot)
 {
-    enum { TICKS = 6 };
+    enum { TICKS = 7, HALF_LABEL = 30 };
     char size[SIZE_TEXT];
     double bottom = PLOT_HEIGHT - BOTTOM;
     for (double power = plot->least_error; power <= plot->most_error; power++) {
@@ -123,11 +133,14 @@ static void append_axes(const struct scatter *plot)
                       "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g %%</text>\n",
                       LEFT, PLOT_WIDTH - RIGHT, y, y, LEFT - 6, y + 4, 100 * pow(10, power));
     }
-    for (int i = 0; i <= TICKS; i++) {
-        double share = (double)i / TICKS;
-        uint64_t bytes = (uint64_t)(plot->least_bytes + share * (plot->most_bytes - plot->least_bytes));
-        buffer_printf(plot->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", place_x(plot, bytes),
-                      bottom + 16, size_text(bytes, size));
+    double step = plot_step(plot->most_bytes - plot->least_bytes, TICKS);
+    for (double bytes = ceil(plot->least_bytes / step) * step; bytes <= plot->most_bytes; bytes += step) {
+        double x = place_x(plot, (uint64_t)bytes);
+        const char *anchor = x > PLOT_WIDTH - HALF_LABEL ? "end" : "middle";
+        buffer_printf(plot->out,
+                      "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>"
+                      "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n",
+                      x, x, bottom, bottom + 4, x, bottom + 16, anchor, size_text((uint64_t)bytes, size));
     }
     buffer_printf(plot->out, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
                   PLOT_WIDTH - RIGHT, bottom, bottom);
@@ -151,7 +164,7 @@ static bool is_free(const struct scatter *plot, const struct box *box)
 /* Adds a label beside a point, where it covers no other one; none if every place is taken. */
 static void append_label(struct scatter *plot, double x, double y, const char *name)
 {
-    double width = 6.2 * (double)strlen(name);
+    double width = 7.2 * (double)strlen(name); /* at most, in the fonts that browsers have */
     const struct box places[] = {{x + 7, y + 4, width},         {x - 7 - width, y + 4, width},
                                  {x - width / 2, y - 9, width}, {x - width / 2, y + 18, width},
                                  {x + 6, y - 9, width},         {x - 6 - width, y + 18, width},
@@ -161,7 +174,7 @@ static void append_label(struct scatter *plot, double x, double y, const char *n
         if (!is_free(plot, &places[i]))
             continue;
         take(plot, places[i]);
-        if (fabs(places[i].y - y) > 20)
+        if (fabs(places[i].y - y) > 14)
             buffer_printf(plot->out, "<line class=\"axis\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", x, y,
                           places[i].x > x ? places[i].x : places[i].x + width, places[i].y - 4);
         buffer_printf(plot->out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", places[i].x, places[i].y, name);
@@ -209,9 +222,8 @@ static void append_scatter(struct buffer *out, const struct quantization_report 
                            const struct quantization *const *front, size_t n_front)
 {
     struct scatter plot = scatter_of(report, out);
-    buffer_append_text(
-        out, "<h2>Error against size</h2>\n<p>Files on the line have the least error of all files up to "
-             "their size: take the largest that fits. The recommended file is the smallest with a small loss.</p>\n");
+    buffer_append_text(out, "<h2>Error against size</h2>\n<p>Files on the line have the least error of all files up to "
+                            "their size: take the largest that fits.</p>\n");
     buffer_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"error against size\">\n", PLOT_WIDTH,
                   PLOT_HEIGHT);
     append_axes(&plot);
@@ -403,6 +415,7 @@ void print_quantization_html(const struct quantization_report *report)
     const struct quantization **front = arena_array(arena, report->n_rows + 1, sizeof *front);
     size_t n_front = find_front(report, front);
     append_head(&out, report, arena);
+    append_advice(&out, report);
     append_scatter(&out, report, front, n_front);
     append_maps(&out, report, front, n_front, arena);
     append_histograms(&out, report, arena);

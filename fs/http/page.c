@@ -1,40 +1,11 @@
 #include "fs/http/page.h"
 
 #include "base/text.h"
+#include "fs/http/html.h"
 #include "fs/http/hub.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static void put_escaped(struct buffer *out, const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++)
-        if (*c == '&' || *c == '<' || *c == '>' || *c == '"')
-            buffer_printf(out, "&#%d;", *c);
-        else
-            buffer_append(out, c, 1);
-}
-
-/* Puts a path of a URL; its slashes stay. */
-static void put_path(struct buffer *out, const char *path)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-    for (const char *c = path; *c != '\0'; c++)
-        if (strchr(plain, *c) != NULL)
-            buffer_append(out, c, 1);
-        else
-            buffer_printf(out, "%%%02X", (unsigned char)*c);
-}
-
-static void put_size(struct buffer *out, uint64_t size)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    double value = (double)size;
-    size_t unit = 0;
-    for (; value >= 1000 && unit + 1 < sizeof units / sizeof *units; unit++)
-        value /= 1000;
-    buffer_printf(out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-}
 
 /* Returns the tag of the file that programs run by default, such as "Q4_K_M"; NULL if there is none. */
 static const char *default_tag(const struct repository *repository, struct arena *arena)
@@ -49,58 +20,37 @@ static const char *default_tag(const struct repository *repository, struct arena
 static void put_command(struct buffer *out, const char *origin, const char *command, const char *id)
 {
     buffer_append_text(out, "<pre>HF_ENDPOINT=");
-    put_escaped(out, origin);
+    html_put_text(out, origin);
     buffer_printf(out, " %s ", command);
-    put_escaped(out, id);
+    html_put_text(out, id);
 }
 
-static void put_commands(struct buffer *out, const struct repository *repository, const char *origin,
-                         struct arena *arena)
+void page_put_commands(struct buffer *out, const struct repository *repository, const char *origin, struct arena *arena)
 {
     const char *tag = repository->gguf ? default_tag(repository, arena) : NULL,
                *command = repository->command != NULL ? repository->command : "hf download";
     put_command(out, origin, tag != NULL ? "llama-server -hf" : command, repository->id);
     if (tag != NULL) {
         buffer_append_text(out, ":");
-        put_escaped(out, tag);
+        html_put_text(out, tag);
         buffer_append_text(out, text_starts_with(origin, "https:") ? "\nollama pull " : "\nollama pull --insecure ");
-        put_escaped(out, strstr(origin, "://") + strlen("://"));
+        html_put_text(out, strstr(origin, "://") + strlen("://"));
         buffer_append_text(out, "/");
-        put_escaped(out, repository->id);
+        html_put_text(out, repository->id);
         buffer_append_text(out, ":");
-        put_escaped(out, tag);
+        html_put_text(out, tag);
     }
     buffer_append_text(out, "</pre>\n");
-}
-
-static struct buffer *begin_page(struct answer *answer, const char *title)
-{
-    struct buffer *out = &answer->text;
-    answer_header(answer, "Content-Type", "text/html; charset=utf-8");
-    answer_header(answer, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
-    buffer_append_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>");
-    put_escaped(out, title);
-    buffer_append_text(
-        out, "</title>\n<style>body { font-family: sans-serif; margin: 2em auto; max-width: 50em }</style></head>\n"
-             "<body>\n<h1>");
-    put_escaped(out, title);
-    buffer_append_text(out, "</h1>\n");
-    return out;
-}
-
-static void end_page(struct buffer *out)
-{
-    buffer_append_text(out, "</body>\n</html>\n");
 }
 
 /* Puts the beginning of a row of a table, with a relative link. */
 static void put_link(struct buffer *out, const char *name, const char *slash)
 {
     buffer_append_text(out, "<tr><td><a href=\"");
-    put_path(out, name);
+    html_put_path(out, name);
     buffer_printf(out, "%s\">", slash);
-    put_escaped(out, name);
-    buffer_printf(out, "%s</a></td><td align=\"right\">", slash);
+    html_put_text(out, name);
+    buffer_printf(out, "%s</a></td><td class=\"n\">", slash);
 }
 
 static void put_row(struct buffer *out, const char *name, const char *slash)
@@ -121,7 +71,7 @@ static const char *owner_of(const struct repository *repository, struct arena *a
 
 static void answer_all(const struct repositories *repositories, const char *origin, struct answer *answer)
 {
-    struct buffer *out = begin_page(answer, "Models");
+    struct buffer *out = html_begin(answer, "Models");
     buffer_append_text(out, "<p>Files are computed when they are read.</p>\n<table>\n");
     for (size_t i = 0; i < repositories->count; i++)
         if (is_shown(&repositories->items[i]) && repository_is_first_of_owner(repositories, i, is_shown))
@@ -132,19 +82,19 @@ static void answer_all(const struct repositories *repositories, const char *orig
         if (!is_shown(repository) || repository->is_of_engine)
             continue;
         buffer_append_text(out, "<h2><a href=\"");
-        put_path(out, repository->id);
+        html_put_path(out, repository->id);
         buffer_append_text(out, "/\">");
-        put_escaped(out, repository->id);
+        html_put_text(out, repository->id);
         buffer_append_text(out, "</a></h2>\n");
-        put_commands(out, repository, origin, answer->arena);
+        page_put_commands(out, repository, origin, answer->arena);
     }
-    end_page(out);
+    html_end(out);
 }
 
 static void answer_owner(const struct repositories *repositories, const char *owner, struct answer *answer)
 {
     size_t length = strlen(owner), n_found = 0;
-    struct buffer *out = begin_page(answer, owner);
+    struct buffer *out = html_begin(answer, owner);
     buffer_append_text(out, "<p><a href=\"../\">../</a></p>\n<table>\n");
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
@@ -154,7 +104,7 @@ static void answer_owner(const struct repositories *repositories, const char *ow
         n_found++;
     }
     buffer_append_text(out, "</table>\n");
-    end_page(out);
+    html_end(out);
     if (n_found == 0)
         answer_fail(answer, 404, "EntryNotFound", "there is no owner '%s' here; the index at / lists all models",
                     owner);
@@ -168,7 +118,7 @@ static void put_file(struct buffer *out, const struct repository *repository, co
     if (!repository_plan(repository, file->node, &size, etag))
         return;
     put_link(out, name, "");
-    put_size(out, size);
+    html_put_size(out, size);
     buffer_append_text(out, "</td></tr>\n");
 }
 
@@ -200,13 +150,13 @@ static void answer_directory(const struct repository *repository, const struct h
                              struct answer *answer)
 {
     const char *slash = *path != '\0' ? "/" : "", *directory = arena_printf(answer->arena, "%s%s", path, slash);
-    struct buffer *out = begin_page(answer, arena_printf(answer->arena, "%s%s%s", repository->id, slash, path));
+    struct buffer *out = html_begin(answer, arena_printf(answer->arena, "%s%s%s", repository->id, slash, path));
     if (*path == '\0')
-        put_commands(out, repository, request->origin, answer->arena);
+        page_put_commands(out, repository, request->origin, answer->arena);
     buffer_append_text(out, "<p><a href=\"../\">../</a></p>\n<table>\n");
     size_t n_found = put_entries(out, repository, directory, answer->arena);
     buffer_append_text(out, "</table>\n");
-    end_page(out);
+    html_end(out);
     if (n_found == 0 && *path != '\0')
         answer_fail(answer, 404, "EntryNotFound", "%s has no file or directory '%s'", repository->id, path);
     else if (n_found == 0)
@@ -218,10 +168,10 @@ static void answer_directory(const struct repository *repository, const struct h
 static void add_slash(const struct route *route, struct answer *answer)
 {
     struct buffer path = {0};
-    put_path(&path, route->repository);
+    html_put_path(&path, route->repository);
     if (*route->path != '\0') {
         buffer_append_text(&path, "/");
-        put_path(&path, route->path);
+        html_put_path(&path, route->path);
     }
     buffer_append(&path, "", 1);
     answer->n_headers = 0;

@@ -1,4 +1,4 @@
-/* The bytes that a progress announces are those that are measured. */
+/* The bytes that a progress announces are those that are measured; which files are the best of their size. */
 #include "fs/cli/quantization.h"
 
 #include "tests/unit/check.h"
@@ -17,8 +17,25 @@ static void measures(uint64_t n_runs, uint64_t more, bool all, uint64_t n_measur
     arena_free(arena);
 }
 
+static void compares(void)
+{
+    static const struct quantization rows[] = {
+        {.is_possible = true, .file_bytes = 10, .relative_error = 0.5},
+        {.is_possible = true, .file_bytes = 12, .relative_error = 0.5}, /* no better than the smaller one */
+        {.is_possible = true, .file_bytes = 14, .relative_error = 0.2},
+        {.is_possible = true, .file_bytes = 14, .relative_error = 0.2}, /* the same again */
+        {.is_possible = false, .file_bytes = 1, .relative_error = 0},
+        {.is_possible = true, .file_bytes = 14, .relative_error = 0.3},
+        {.is_possible = true, .file_bytes = 20, .relative_error = 0.1},
+    };
+    static const bool best[] = {true, false, true, false, true, false, true};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK(quantization_is_best(rows, sizeof rows / sizeof *rows, &rows[i]) == best[i]);
+}
+
 int main(void)
 {
+    compares();
     measures(0, 5, false, 5);
     measures(32, 0, false, 32 * RUN);
     measures(62, 5, false, 62 * RUN + 5); /* a sample is no smaller than 32 runs, and every second would be */

@@ -1,0 +1,23 @@
+/* HTML pages: their beginning and end, and texts from files in them.
+ *
+ * A page is one answer that needs no other: its style and script are in it, and its Content-Security-Policy allows
+ * these two by their hashes, and nothing else. Without the script, which sorts and filters tables, everything is there.
+ * Texts from files are escaped, and bytes that are no printable characters become \xNN. */
+#pragma once
+
+#include "fs/http/answer.h"
+
+/* Begin a page with a title, which is its heading, too. Return the text to append to. */
+struct buffer *html_begin(struct answer *answer, const char *title);
+struct buffer *html_begin_n(struct answer *answer, const char *title, size_t length); /* any bytes */
+void html_end(struct buffer *out);
+
+/* Appends a text of `length` bytes, any bytes. */
+void html_put_text_n(struct buffer *out, const char *text, size_t length);
+void html_put_text(struct buffer *out, const char *text);
+
+/* Appends a path of a URL, percent-encoded except for its slashes; also fit for the value of a parameter. */
+void html_put_path(struct buffer *out, const char *path);
+
+/* Appends a number of bytes for people: "3.7 MB". */
+void html_put_size(struct buffer *out, uint64_t size);

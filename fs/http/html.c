@@ -108,3 +108,10 @@ void html_put_size(struct buffer *out, uint64_t size)
         value /= 1000;
     buffer_printf(out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
 }
+
+void html_put_viewer_form(struct buffer *out, const char *root, const char *id)
+{
+    buffer_printf(out, "<form action=\"%sview/", root);
+    html_put_path(out, id);
+    buffer_append_text(out, "\"><button>Look at its tensors</button></form>\n");
+}

@@ -21,3 +21,7 @@ void html_put_path(struct buffer *out, const char *path);
 
 /* Appends a number of bytes for people: "3.7 MB". */
 void html_put_size(struct buffer *out, uint64_t size);
+
+/* Appends the form that opens the viewer (viewer.h) of a model, "ORG/NAME". `root` leads from the page to the server's
+ * root: "../../". A form and no link, as programs that list an index take its links for files. */
+void html_put_viewer_form(struct buffer *out, const char *root, const char *id);

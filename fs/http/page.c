@@ -87,6 +87,8 @@ static void answer_all(const struct repositories *repositories, const char *orig
         html_put_text(out, repository->id);
         buffer_append_text(out, "</a></h2>\n");
         page_put_commands(out, repository, origin, answer->arena);
+        if (!repository->gguf)
+            html_put_viewer_form(out, "", repository->base);
     }
     html_end(out);
 }
@@ -151,8 +153,10 @@ static void answer_directory(const struct repository *repository, const struct h
 {
     const char *slash = *path != '\0' ? "/" : "", *directory = arena_printf(answer->arena, "%s%s", path, slash);
     struct buffer *out = html_begin(answer, arena_printf(answer->arena, "%s%s%s", repository->id, slash, path));
-    if (*path == '\0')
+    if (*path == '\0') {
         page_put_commands(out, repository, request->origin, answer->arena);
+        html_put_viewer_form(out, "../../", repository->base);
+    }
     buffer_append_text(out, "<p><a href=\"../\">../</a></p>\n<table>\n");
     size_t n_found = put_entries(out, repository, directory, answer->arena);
     buffer_append_text(out, "</table>\n");

@@ -2,7 +2,8 @@
  * files, as the indices of web servers do, so that rclone, wget and fsspec list what is here.
  *
  * The pages of all models plan nothing, which would take half a minute for hundreds of them. The page of a model plans
- * its files, so that each of its links leads to a file, and programs may ask for all of them without waiting. */
+ * its files, so that each of its links leads to a file, and programs may ask for all of them without waiting. The form
+ * that opens the viewer (viewer.h) is no link. */
 #pragma once
 
 #include "fs/http/answer.h"

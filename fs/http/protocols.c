@@ -5,6 +5,7 @@
 #include "fs/http/page.h"
 #include "fs/http/registry.h"
 #include "fs/http/s3.h"
+#include "fs/http/viewer.h"
 
 #include <stddef.h>
 
@@ -15,6 +16,12 @@ static void answer_page(const struct served *served, const struct http_request *
                         struct answer *answer)
 {
     page_answer(served->repositories, request, route, answer);
+}
+
+static void answer_view(const struct served *served, const struct http_request *request, const struct route *route,
+                        struct answer *answer)
+{
+    viewer_answer(served->repositories, request, route, answer);
 }
 
 static void answer_hub(const struct served *served, const struct http_request *request, const struct route *route,
@@ -56,19 +63,13 @@ static void answer_manifest(const struct served *served, const struct http_reque
 }
 
 static answer_function *const answers[] = {
-    [ROUTE_PAGE] = answer_page,
-    [ROUTE_OWNER] = answer_page,
-    [ROUTE_PATH] = answer_page,
-    [ROUTE_MODELS] = answer_hub,
-    [ROUTE_MODEL] = answer_hub,
-    [ROUTE_REFS] = answer_hub,
-    [ROUTE_TREE] = answer_hub,
-    [ROUTE_FILE] = answer_file,
-    [ROUTE_REGISTRY] = answer_registry,
-    [ROUTE_MANIFEST] = answer_manifest,
-    [ROUTE_BLOB] = answer_registry,
-    [ROUTE_TAGS] = answer_registry,
-    [ROUTE_S3] = answer_s3,
+    [ROUTE_PAGE] = answer_page,          [ROUTE_OWNER] = answer_page,
+    [ROUTE_PATH] = answer_page,          [ROUTE_VIEW] = answer_view,
+    [ROUTE_MODELS] = answer_hub,         [ROUTE_MODEL] = answer_hub,
+    [ROUTE_REFS] = answer_hub,           [ROUTE_TREE] = answer_hub,
+    [ROUTE_FILE] = answer_file,          [ROUTE_REGISTRY] = answer_registry,
+    [ROUTE_MANIFEST] = answer_manifest,  [ROUTE_BLOB] = answer_registry,
+    [ROUTE_TAGS] = answer_registry,      [ROUTE_S3] = answer_s3,
     [ROUTE_REFERRERS] = answer_registry,
 };
 

@@ -83,6 +83,7 @@ static const struct {
 } rows[] = {
     {ROUTE_METRICS, {"metrics"}, 1, 0, 0, false},
     {ROUTE_HEALTH, {"healthz"}, 1, 0, 0, false},
+    {ROUTE_VIEW, {"view", "*", "*"}, 3, 1, 0, false},
     {ROUTE_MODEL, {"api", "models", "*", "*", "revision", "*"}, 6, 2, 5, false},
     {ROUTE_TREE, {"api", "models", "*", "*", "tree", "*"}, 6, 2, 5, true},
     {ROUTE_REFS, {"api", "models", "*", "*", "refs"}, 5, 2, 0, false},

@@ -3,6 +3,7 @@
  *     /                                          the page for people
  *     /ORG/                                      an index of the models of an owner
  *     /ORG/NAME/PATH                             a file, or an index of a directory
+ *     /view/ORG/NAME                             the viewer of a model (viewer.h)
  *     /healthz                                   whether the server answers
  *     /metrics                                   counters
  *     /api/models                                all models
@@ -17,7 +18,7 @@
  *     /v2/ORG/NAME/blobs/DIGEST                  a file or a text of a manifest
  *     /v2/ORG/NAME/referrers/DIGEST              what refers to a manifest: nothing
  *
- * The names that the fixed paths begin with, such as "api", are no owners.
+ * The names that the fixed paths begin with, such as "api" and "view", are no owners.
  *
  * A path is split at its slashes before it is percent-decoded, so that a revision can have encoded slashes:
  * refs%2Fpr%2F1. */
@@ -32,6 +33,7 @@ enum route_kind {
     ROUTE_PAGE,
     ROUTE_OWNER,
     ROUTE_PATH,
+    ROUTE_VIEW,
     ROUTE_HEALTH,
     ROUTE_S3,
     ROUTE_METRICS,

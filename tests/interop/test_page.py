@@ -38,6 +38,12 @@ def main():
             text = subprocess.run(["w3m", "-dump", "-cols", "120", address + "/acme/Tiny-GGUF/"], check=True, capture_output=True, text=True).stdout
             check(f"HF_ENDPOINT={address} llama-server -hf acme/Tiny-GGUF:Q4_K_M" in text, "w3m shows the command")
             check(re.search(r"^Tiny-Q8_0\.gguf +2\.0 MB$", text, re.M), "w3m shows files and sizes")
+            viewer = address + "/view/acme/Tiny"
+            check('<th class="s">name</th>' in dumped(viewer), "chromium runs the script that sorts tables, which the policy allows")
+            tensor = dumped(viewer + "?tensor=model.layers.0.mlp.up_proj.weight")
+            check("<title>model.layers.0.mlp.up_proj.weight</title>" in tensor and tensor.count("<svg") == 2, "chromium shows a tensor's pictures")
+            text = subprocess.run(["w3m", "-dump", "-cols", "120", viewer + "?tensor=model.layers.0.mlp.up_proj.weight"], check=True, capture_output=True, text=True).stdout
+            check(re.search(r"^ *shape +768 .+ 256$", text, re.M) and re.search(r"^ *standard deviation +0\.0", text, re.M), "w3m shows a tensor's facts")
     done()
 
 

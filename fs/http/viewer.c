@@ -1,0 +1,263 @@
+#include "fs/http/viewer.h"
+
+#include "base/text.h"
+#include "formats/gguf/kv.h"
+#include "formats/json_write.h"
+#include "fs/http/html.h"
+#include "fs/http/page.h"
+#include "fs/http/query.h"
+#include "fs/http/viewer_tensor.h"
+#include "fs/tree/name.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TENSORS_OF_PAGE = 500, MOST_DOCUMENT = 64 * 1024, MOST_ELEMENTS = 8 };
+
+/* Returns a repository of the model, whichever of its names was given: the one that is its own, if there is one. */
+static const struct repository *find(const struct repositories *repositories, const char *id)
+{
+    const struct repository *found = repository_find(repositories, id), *own;
+    for (size_t i = 0; found == NULL && i < repositories->count; i++)
+        if (strcmp(repositories->items[i].base, id) == 0)
+            found = &repositories->items[i];
+    own = found != NULL ? repository_find(repositories, found->base) : NULL;
+    return own != NULL ? own : found;
+}
+
+static void put_files(struct buffer *out, const struct repository *repository, const char *root)
+{
+    struct repository_files files = repository_files(repository);
+    buffer_append_text(out, "<table>\n");
+    for (size_t i = 0; i < files.count; i++) {
+        uint64_t size;
+        char etag[ETAG_TEXT];
+        if (!repository_plan(repository, files.items[i].node, &size, etag))
+            continue;
+        buffer_printf(out, "<tr><td><a href=\"%s", root);
+        html_put_path(out, repository->id);
+        buffer_append_text(out, "/");
+        html_put_path(out, files.items[i].name);
+        buffer_append_text(out, "\">");
+        html_put_text(out, files.items[i].name);
+        buffer_append_text(out, "</a></td><td class=\"n\">");
+        html_put_size(out, size);
+        buffer_append_text(out, "</td></tr>\n");
+    }
+    buffer_append_text(out, "</table>\n");
+}
+
+static void put_repository(struct buffer *out, const struct repository *repository, const struct http_request *request,
+                           const char *root, struct arena *arena)
+{
+    buffer_printf(out, "<h3><a href=\"%s", root);
+    html_put_path(out, repository->id);
+    buffer_append_text(out, "/\">");
+    html_put_text(out, repository->id);
+    buffer_append_text(out, "</a></h3>\n");
+    page_put_commands(out, repository, request->origin, arena);
+}
+
+/* Files of directories for engines are planned when their own page is opened. */
+static void put_repositories(struct buffer *out, const struct repositories *repositories,
+                             const struct repository *model, const struct http_request *request, const char *root,
+                             struct arena *arena)
+{
+    buffer_append_text(out, "<h2 id=\"files\">Files</h2>\n");
+    bool for_engines = false;
+    for (size_t i = 0; i < repositories->count; i++) {
+        const struct repository *repository = &repositories->items[i];
+        if (repository->tree != model->tree || !repository->is_listed || repository_is_empty(repository))
+            continue;
+        if (repository->is_of_engine && !for_engines)
+            buffer_append_text(out, "<details><summary>Directories for engines</summary>\n");
+        for_engines = for_engines || repository->is_of_engine;
+        put_repository(out, repository, request, root, arena);
+        if (!repository->is_of_engine)
+            put_files(out, repository, root);
+    }
+    buffer_append_text(out, for_engines ? "</details>\n" : "");
+}
+
+void viewer_put_tensor_link(struct buffer *out, const struct shown_tensors *shown, size_t index)
+{
+    struct tensor room;
+    const struct tensor *tensor = shown_tensors_at(shown, index, &room);
+    char name[NAME_MAX_BYTES + 1];
+    buffer_append_text(out, "<a href=\"?tensor=");
+    if (name_escape(tensor->name, tensor->name_length, name))
+        html_put_path(out, name);
+    else
+        buffer_printf(out, "/%zu", index); /* no escaped name has a slash */
+    buffer_append_text(out, "\">");
+    html_put_text_n(out, tensor->name, tensor->name_length);
+    buffer_append_text(out, "</a>");
+}
+
+static void put_tensor(struct buffer *out, const struct shown_tensors *shown, size_t index)
+{
+    struct tensor room;
+    const struct tensor *tensor = shown_tensors_at(shown, index, &room);
+    uint64_t bytes = dtype_bytes(tensor->dtype, tensor_elements(tensor));
+    buffer_append_text(out, "<tr><td>");
+    viewer_put_tensor_link(out, shown, index);
+    buffer_append_text(out, "</td><td>");
+    for (unsigned i = 0; i < tensor->rank; i++)
+        buffer_printf(out, "%s%" PRIu64, i == 0 ? "" : " &times; ", tensor->shape[i]);
+    buffer_printf(out, "</td><td>%s</td><td class=\"n\" data-n=\"%" PRIu64 "\">", tensor->dtype->name, bytes);
+    html_put_size(out, bytes);
+    buffer_append_text(out, "</td></tr>\n");
+}
+
+static void put_filter(struct buffer *out, const char *text)
+{
+    buffer_append_text(out, "<form><label>Names with <input name=\"q\" value=\"");
+    html_put_text(out, text);
+    buffer_append_text(out, "\"></label> <button>Filter</button></form>\n");
+}
+
+static bool has_text(const struct tensor *tensor, const char *text)
+{
+    return memmem(tensor->name, tensor->name_length, text, strlen(text)) != NULL;
+}
+
+/* Puts the tensors whose names have `text`, a page of them, from the first-th on. */
+static void put_tensors(struct buffer *out, const struct shown_tensors *shown, const char *text, uint64_t first)
+{
+    uint64_t n_found = 0;
+    buffer_printf(out, "<h2 id=\"tensors\">Tensors: %zu</h2>\n", shown_tensors_count(shown));
+    put_filter(out, text);
+    buffer_append_text(out, "<table class=\"sort\"><tr><th>name</th><th>shape</th><th>type</th><th "
+                            "class=\"n\">size</th></tr>\n");
+    for (size_t i = 0; i < shown_tensors_count(shown); i++) {
+        struct tensor room;
+        if (!has_text(shown_tensors_at(shown, i, &room), text))
+            continue;
+        if (n_found >= first && n_found - first < TENSORS_OF_PAGE)
+            put_tensor(out, shown, i);
+        n_found++;
+    }
+    buffer_append_text(out, "</table>\n");
+    if (n_found <= first || n_found - first <= TENSORS_OF_PAGE)
+        return;
+    buffer_append_text(out, "<p><a href=\"?q=");
+    html_put_path(out, text);
+    buffer_printf(out, "&amp;from=%" PRIu64 "#tensors\">the next %d of %" PRIu64 "</a></p>\n", first + TENSORS_OF_PAGE,
+                  TENSORS_OF_PAGE, n_found);
+}
+
+static void put_document(struct buffer *out, const struct checkpoint *checkpoint, const char *name)
+{
+    const struct side_file *file = checkpoint_side_file(checkpoint, name);
+    struct error error;
+    size_t length;
+    if (file == NULL || file->hidden)
+        return;
+    char *text = source_read_text(file->source, MOST_DOCUMENT, &length, &error);
+    buffer_append_text(out, "<details><summary>");
+    html_put_text(out, name);
+    buffer_append_text(out, "</summary><pre>");
+    for (const char *line = text; text != NULL && line < text + length;) {
+        const char *end = memchr(line, '\n', (size_t)(text + length - line));
+        end = end != NULL ? end : text + length;
+        html_put_text_n(out, line, (size_t)(end - line));
+        buffer_append_text(out, "\n");
+        line = end + 1;
+    }
+    if (text == NULL)
+        html_put_text(out, error.message);
+    buffer_append_text(out, "</pre></details>\n");
+    free(text);
+}
+
+static void put_keys(struct buffer *out, const struct checkpoint *checkpoint)
+{
+    const struct gguf_kvs *keys = &checkpoint->metadata;
+    buffer_printf(out, "<details><summary>%zu keys of the source's metadata</summary><table>\n", keys->n_kvs);
+    for (size_t i = 0; i < keys->n_kvs; i++) {
+        struct buffer value = {0};
+        struct json_writer writer = {.out = &value, .letters = JSON_UTF8, .compact = true};
+        gguf_put_json(&writer, NULL, &keys->kvs[i], MOST_ELEMENTS);
+        buffer_append_text(out, "<tr><td>");
+        html_put_text(out, keys->kvs[i].key);
+        buffer_append_text(out, "</td><td>");
+        html_put_text_n(out, (const char *)value.bytes, value.length < MOST_DOCUMENT ? value.length : MOST_DOCUMENT);
+        buffer_append_text(out, "</td></tr>\n");
+        buffer_free(&value);
+    }
+    buffer_append_text(out, "</table></details>\n");
+}
+
+static void put_configuration(struct buffer *out, const struct checkpoint *checkpoint)
+{
+    static const char *const documents[] = {"config.json", "generation_config.json", "tokenizer_config.json",
+                                            "special_tokens_map.json", "model_index.json"};
+    buffer_append_text(out, "<h2 id=\"configuration\">Configuration and tokenizer</h2>\n");
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
+        put_document(out, checkpoint, documents[i]);
+    if (checkpoint->metadata.n_kvs > 0)
+        put_keys(out, checkpoint);
+}
+
+static void answer_model(const struct repositories *repositories, const struct repository *model,
+                         const struct http_request *request, const struct query *query, const char *root,
+                         struct answer *answer)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(model->tree);
+    const char *text = query_value(query, "q"), *from = query_value(query, "from");
+    struct buffer *out = html_begin(answer, model->base);
+    buffer_printf(out,
+                  "<p><a href=\"%s\">all models</a> &middot; <a href=\"#files\">files</a> &middot; <a "
+                  "href=\"#tensors\">tensors</a> &middot; <a href=\"#configuration\">configuration</a></p>\n<p>Format ",
+                  root);
+    html_put_text(out, checkpoint->format);
+    buffer_printf(out, ", %.4g million parameters, ", (double)shown_tensors_parameters(checkpoint) / 1e6);
+    html_put_size(out, checkpoint_bytes(checkpoint));
+    buffer_append_text(out, ".</p>\n");
+    put_repositories(out, repositories, model, request, root, answer->arena);
+    put_tensors(out, tree_shown(model->tree), text != NULL ? text : "", from != NULL ? strtoull(from, NULL, 10) : 0);
+    put_configuration(out, checkpoint);
+    html_end(out);
+}
+
+/* Parses a query as browsers encode forms: a '+' is a blank. */
+static struct query parse_form(const char *text, struct arena *arena)
+{
+    struct buffer encoded = {0};
+    for (; *text != '\0'; text++)
+        buffer_append(&encoded, *text == '+' ? "%20" : text, *text == '+' ? 3 : 1);
+    const char *copy = encoded.length > 0 ? arena_strndup(arena, (const char *)encoded.bytes, encoded.length) : "";
+    buffer_free(&encoded);
+    return query_parse(copy, arena);
+}
+
+static bool find_tensor(const struct shown_tensors *shown, const char *name, size_t *ret_index)
+{
+    char raw[NAME_MAX_BYTES + 1];
+    size_t length;
+    if (*name == '/') {
+        *ret_index = (size_t)strtoull(name + 1, NULL, 10);
+        return *ret_index < shown_tensors_count(shown);
+    }
+    return strlen(name) <= NAME_MAX_BYTES && name_unescape(name, raw, &length) &&
+           shown_tensors_find(shown, raw, length, ret_index);
+}
+
+void viewer_answer(const struct repositories *repositories, const struct http_request *request,
+                   const struct route *route, struct answer *answer)
+{
+    const struct repository *model = find(repositories, route->repository);
+    struct query query = parse_form(request->query, answer->arena);
+    const char *tensor = query_value(&query, "tensor"), *matrix = query_value(&query, "matrix");
+    size_t index;
+    if (model == NULL || *route->path != '\0') {
+        answer_fail(answer, 404, "RepoNotFound", "there is no model '%s' here", route->repository);
+    } else if (tensor != NULL && find_tensor(tree_shown(model->tree), tensor, &index)) {
+        viewer_answer_tensor(model, index, matrix != NULL ? strtoull(matrix, NULL, 10) : 0, answer);
+    } else if (tensor != NULL) {
+        answer_fail(answer, 404, "EntryNotFound", "%s has no tensor '%s'", model->base, tensor);
+    } else {
+        answer_model(repositories, model, request, &query, route->is_directory ? "../../../" : "../../", answer);
+    }
+}

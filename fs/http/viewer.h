@@ -1,0 +1,19 @@
+/* The viewer: pages for people about what is in a model.
+ *
+ *     /view/ORG/NAME                       its files with the command for each engine, tensors, configuration, keys
+ *     /view/ORG/NAME?q=TEXT&from=N         the tensors whose names have TEXT, from the N-th on
+ *     /view/ORG/NAME?tensor=NAME&matrix=N  a tensor (viewer_tensor.h), by its name in tensors/; NAME is #INDEX if it
+ *
+ * Pages are apart from the indices of page.h, which programs follow: looking at a tensor computes, for a bounded
+ * time. */
+#pragma once
+
+#include "fs/http/answer.h"
+#include "fs/http/repository.h"
+#include "fs/http/route.h"
+
+void viewer_answer(const struct repositories *repositories, const struct http_request *request,
+                   const struct route *route, struct answer *answer);
+
+/* Appends the relative link to the page of a tensor. */
+void viewer_put_tensor_link(struct buffer *out, const struct shown_tensors *shown, size_t index);

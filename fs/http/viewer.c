@@ -6,6 +6,7 @@
 #include "fs/http/html.h"
 #include "fs/http/page.h"
 #include "fs/http/query.h"
+#include "fs/http/viewer_diff.h"
 #include "fs/http/viewer_tensor.h"
 #include "fs/tree/name.h"
 
@@ -200,6 +201,22 @@ static void put_configuration(struct buffer *out, const struct checkpoint *check
         put_keys(out, checkpoint);
 }
 
+static void put_comparisons(struct buffer *out, const struct repositories *repositories, const struct repository *model)
+{
+    buffer_append_text(out, "<h2 id=\"compare\">Compare</h2>\n<ul>\n");
+    for (size_t i = 0; i < repositories->count; i++) {
+        const struct repository *other = &repositories->items[i];
+        if (other->tree == model->tree || !other->is_listed || (i > 0 && other[-1].tree == other->tree))
+            continue;
+        buffer_append_text(out, "<li><a href=\"?diff=");
+        html_put_path(out, other->base);
+        buffer_append_text(out, "\">with ");
+        html_put_text(out, other->base);
+        buffer_append_text(out, "</a></li>\n");
+    }
+    buffer_append_text(out, "</ul>\n");
+}
+
 static void answer_model(const struct repositories *repositories, const struct repository *model,
                          const struct http_request *request, const struct query *query, const char *root,
                          struct answer *answer)
@@ -209,7 +226,8 @@ static void answer_model(const struct repositories *repositories, const struct r
     struct buffer *out = html_begin(answer, model->base);
     buffer_printf(out,
                   "<p><a href=\"%s\">all models</a> &middot; <a href=\"#files\">files</a> &middot; <a "
-                  "href=\"#tensors\">tensors</a> &middot; <a href=\"#configuration\">configuration</a></p>\n<p>Format ",
+                  "href=\"#tensors\">tensors</a> &middot; <a href=\"#configuration\">configuration</a> &middot; "
+                  "<a href=\"#compare\">compare</a></p>\n<p>Format ",
                   root);
     html_put_text(out, checkpoint->format);
     buffer_printf(out, ", %.4g million parameters, ", (double)shown_tensors_parameters(checkpoint) / 1e6);
@@ -218,6 +236,7 @@ static void answer_model(const struct repositories *repositories, const struct r
     put_repositories(out, repositories, model, request, root, answer->arena);
     put_tensors(out, tree_shown(model->tree), text != NULL ? text : "", from != NULL ? strtoull(from, NULL, 10) : 0);
     put_configuration(out, checkpoint);
+    put_comparisons(out, repositories, model);
     html_end(out);
 }
 
@@ -247,9 +266,10 @@ static bool find_tensor(const struct shown_tensors *shown, const char *name, siz
 void viewer_answer(const struct repositories *repositories, const struct http_request *request,
                    const struct route *route, struct answer *answer)
 {
-    const struct repository *model = find(repositories, route->repository);
+    const struct repository *model = find(repositories, route->repository), *other;
     struct query query = parse_form(request->query, answer->arena);
-    const char *tensor = query_value(&query, "tensor"), *matrix = query_value(&query, "matrix");
+    const char *tensor = query_value(&query, "tensor"), *diff = query_value(&query, "diff"),
+               *matrix = query_value(&query, "matrix");
     size_t index;
     if (model == NULL || *route->path != '\0') {
         answer_fail(answer, 404, "RepoNotFound", "there is no model '%s' here", route->repository);
@@ -257,7 +277,11 @@ void viewer_answer(const struct repositories *repositories, const struct http_re
         viewer_answer_tensor(model, index, matrix != NULL ? strtoull(matrix, NULL, 10) : 0, answer);
     } else if (tensor != NULL) {
         answer_fail(answer, 404, "EntryNotFound", "%s has no tensor '%s'", model->base, tensor);
-    } else {
+    } else if (diff == NULL) {
         answer_model(repositories, model, request, &query, route->is_directory ? "../../../" : "../../", answer);
+    } else if ((other = find(repositories, diff)) != NULL) {
+        viewer_answer_diff(model, other, answer);
+    } else {
+        answer_fail(answer, 404, "RepoNotFound", "there is no model '%s' here to compare with", diff);
     }
 }

@@ -3,6 +3,7 @@
  *     /view/ORG/NAME                       its files with the command for each engine, tensors, configuration, keys
  *     /view/ORG/NAME?q=TEXT&from=N         the tensors whose names have TEXT, from the N-th on
  *     /view/ORG/NAME?tensor=NAME&matrix=N  a tensor (viewer_tensor.h), by its name in tensors/; NAME is #INDEX if it
+ * was cut /view/ORG/NAME?diff=ORG/OTHER        differences from another model, by layer (viewer_diff.h)
  *
  * Pages are apart from the indices of page.h, which programs follow: looking at a tensor computes, for a bounded
  * time. */

@@ -191,3 +191,25 @@ size_t tensor_type_errors(const struct view *view, double seconds, struct type_e
     qsort(errors, n_found, sizeof *errors, by_bits);
     return n_found;
 }
+
+bool tensor_difference(const struct view *view, const struct view *other, double *ret_squares, double *ret_differences,
+                       struct error *error)
+{
+    enum { RUNS = 4, RUN = 256 };
+    float values[RUN], others[RUN];
+    uint64_t n_runs = view->n_elements <= RUN ? 1 : RUNS, length = view->n_elements < RUN ? view->n_elements : RUN;
+    *ret_squares = *ret_differences = 0;
+    for (uint64_t i = 0; i < n_runs && length > 0; i++) {
+        uint64_t first = part_start(view->n_elements - length, n_runs, i);
+        if (!convert_values(view, first, length, values, error) || !convert_values(other, first, length, others, error))
+            return false;
+        for (uint64_t j = 0; j < length; j++) {
+            double difference = (double)others[j] - values[j];
+            if (!isfinite(difference))
+                continue;
+            *ret_squares += (double)values[j] * values[j];
+            *ret_differences += difference * difference;
+        }
+    }
+    return true;
+}

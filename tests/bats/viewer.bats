@@ -145,6 +145,7 @@ END
     [ "$(status_of "$URL/view/acme/M?tensor=no")" = 404 ]
     [ "$(status_of "$URL/view/acme/M?tensor=/99")" = 404 ]
     [ "$(status_of "$URL/view/acme/no")" = 404 ]
+    [ "$(status_of "$URL/view/acme/M?diff=acme/no")" = 404 ]
     [ "$(status_of "$URL/view/acme/M?tensor=huge&matrix=18446744073709551615")" = 200 ]
 }
 
@@ -162,7 +163,7 @@ END
 @test "a page allows its own style and script, and names no other host" {
     "$PYTHON" "$HERE/../data/make.py" sample "$OUT/tiny"
     offer "acme/Tiny=$OUT/tiny"
-    for target in / /acme/Tiny/ /view/acme/Tiny "/view/acme/Tiny?tensor=model.norm.weight"; do
+    for target in / /acme/Tiny/ /view/acme/Tiny "/view/acme/Tiny?tensor=model.norm.weight" "/view/acme/Tiny?diff=acme/Tiny"; do
         get -D "$OUT/headers" -o "$OUT/page.html" "$URL$target"
         "$PYTHON" - "$OUT/page.html" "$(header Content-Security-Policy)" "$URL" <<'END'
 import base64, hashlib, re, sys
@@ -183,4 +184,24 @@ END
     # Programs that list the index of a model meet no link to the viewer.
     page /acme/Tiny/
     run ! grep -qE '<a [^>]*view/' "$OUT/page.html"
+}
+
+@test "two models are compared by layer" {
+    write_file "$OUT/a.safetensors" <<'END'
+for layer in 0, 1:
+    tensors[f"layers.{layer}.w"] = numpy.ones((4, 50))
+tensors["only"], tensors["other"] = numpy.ones(3), numpy.ones(5)
+END
+    write_file "$OUT/b.safetensors" <<'END'
+tensors["layers.0.w"], tensors["layers.1.w"] = numpy.ones((4, 50)), numpy.full((4, 50), 1.25)
+tensors["other"] = numpy.ones((5, 1))
+END
+    offer "acme/A=$OUT/a.safetensors" "acme/B=$OUT/b.safetensors"
+    page "/view/acme/A?diff=acme/B"
+    grep -qE '^0 +1 +0 %' "$OUT/page"
+    grep -qE '^1 +1 +25 %' "$OUT/page"
+    grep -qF '1 tensor is left out: the other model has none of that name' "$OUT/page"
+    grep -qF '1 tensor is left out: they have other shapes there' "$OUT/page"
+    page /view/acme/A
+    grep -qF 'href="?diff=acme/B"' "$OUT/page.html"
 }

@@ -376,7 +376,7 @@ static bool read_list(struct hub *hub)
     if (recall(hub))
         return true;
     if (remote_options().offline)
-        return error_set(hub->error, "%s: offline, and nothing is known of '%s'; open it once without -o offline",
+        return error_set(hub->error, "%s: offline, and '%s' is not in the cache; open it once without -o offline",
                          hub->shown, hub->revision);
     const char *revision = uri_encode(hub->revision, "", hub->arena);
     const struct uri uri =

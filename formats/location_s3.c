@@ -279,7 +279,7 @@ static bool add_either(struct s3 *s3, const struct request_pair *pair, struct ex
         if (s3->site->count > 0)
             return true;
     }
-    return error_set(s3->error, is_offline ? "offline, and nothing is known of it; open it once without -o offline"
+    return error_set(s3->error, is_offline         ? "offline, and not in the cache; open it once without -o offline"
                                 : pair->count == 1 ? "the bucket has no objects"
                                                    : "the bucket has no object of that name, and none below it");
 }

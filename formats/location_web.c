@@ -412,7 +412,7 @@ static bool contact_files(struct web *web)
 static bool add_known(struct web *web)
 {
     if (!recall(web, true) || web->n_names == 0)
-        return error_set(web->error, "offline, and nothing is known of it; open it once without -o offline");
+        return error_set(web->error, "offline, and not in the cache; open it once without -o offline");
     for (size_t i = 0; i < web->n_names; i++) {
         const struct web_name *name = &web->names[i];
         const struct uri uri = uri_below(&web->folder, name->path, web->arena);

@@ -26,7 +26,7 @@ static const char *convert_refusal(const struct view *view, struct encoding targ
     if (kernels.encode == NULL && kernels.encode_weighted == NULL)
         return dtype_kernels(target.dtype).encode_weighted != NULL
                    ? "this type needs an importance matrix: -o imatrix=FILE"
-                   : "nothing is encoded to this type";
+                   : "wfs has no encoder for this type";
     if (view_row_elements(view) % target.dtype->block_elements == 0)
         return NULL;
     if (target.dtype->block_elements == 32)

@@ -260,6 +260,6 @@ bool zarr_read(const char *text, size_t length, const char *name, struct arena *
                                : false;
     json_free(document);
     if (!good)
-        return error_set(error, "%s: %snot those of an array of zarr 2 or 3", name, damaged);
+        return error_set(error, "%s: %snot an array of zarr 2 or 3", name, damaged);
     return measure(ret_array, arena) || error_set(error, "%s: %sthe array's size overflows", name, damaged);
 }

@@ -148,7 +148,8 @@ static bool set_tensor(struct reader *reader, const struct protobuf *message, st
     if (content.length == 0)
         return set_typed(reader, message, tensor, error);
     if (content.length != n_bytes)
-        return protobuf_refuse(message, content.offset, "a constant whose bytes are not those of its shape", error);
+        return protobuf_refuse(message, content.offset, "a constant whose number of bytes does not fit its shape",
+                               error);
     tensor->source = reader->file;
     tensor->offset = content.offset;
     tensor->length = n_bytes;

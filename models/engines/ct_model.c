@@ -66,7 +66,7 @@ static bool count_taken_apart(const struct tensor_set *set, size_t *ret_n, struc
         const struct tensor *tensor = &set->tensors[i];
         const struct stacked *kind = find_stacked(tensor);
         if (kind != NULL && tensor->shape[1] % n_parts(kind) != 0)
-            return error_set(error, "'%.200s': its %" PRIu64 " rows are not those of two matrices", tensor->name,
+            return error_set(error, "'%.200s': its %" PRIu64 " rows cannot be split into two matrices", tensor->name,
                              tensor->shape[1]);
         if (kind != NULL && tensor->shape[0] > TENSOR_SET_MAX)
             return error_set(error, "'%.200s': %" PRIu64 " experts are too many", tensor->name, tensor->shape[0]);

@@ -18,7 +18,7 @@ static const struct elementwise vector = {
     .forward_text = "as a vector",
     .backward_text = "the same",
     .apply = as_vector,
-    .exactness = "exact, but for dimensions of 1",
+    .exactness = "exact, except for dimensions of 1",
 };
 
 /* Reshapes the weights that mix inputs to one row for each kind of input. */
@@ -34,7 +34,7 @@ static const struct elementwise mixes = {
     .forward_text = "with dimensions of 1",
     .backward_text = "the same",
     .apply = as_mixes,
-    .exactness = "exact, but for dimensions of 1",
+    .exactness = "exact, except for dimensions of 1",
 };
 
 #define LAYER "model.layers.{}."

@@ -85,8 +85,8 @@ static void note_norms(const struct checkpoint *checkpoint)
 {
     if (tensor_set_find_text(checkpoint->tensors, "model.audio_tower.subsample_conv_projection.conv_0.norm.weight"))
         checkpoint_note(checkpoint, SUBJECT_PROJECTOR,
-                        "the norms after the first convolutions of sound are called as those of "
-                        "Gemma 4 are, where the converter fails");
+                        "the norms after the first audio convolutions get the names that Gemma 4's have; the "
+                        "converter fails here");
 }
 
 enum { N_LAYERS = 128 }; /* the converter's count for a model with two towers */

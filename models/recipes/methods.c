@@ -81,7 +81,7 @@ static const struct method methods[] = {
     {"breadcrumbs_ties", FAMILY(MERGE_MAGNITUDE_OUTLIERS, true), .cost = COST_SELECTION, PARAMETERS(breadcrumbs)},
     {"sce", merge_sce, .base = BASE_REQUIRED, .cost = COST_SELECTION, PARAMETERS(sce)},
     {"karcher", merge_karcher,
-     .f32_refusal = "its dot products are those of MKL, whose order of summation nobody knows", .min_models = 1,
+     .f32_refusal = "mergekit's dot products come from MKL, whose order of summation is unknown", .min_models = 1,
      .cost = COST_ONE_PASS, PARAMETERS(karcher)},
     {"arcee_fusion", .refusal = "its thresholds depend on the processor (softmax and log of torch)"},
     {"ram", .refusal = "it is not supported"},

@@ -344,7 +344,7 @@ make_bucket() {
     reset
     [ "$(sum_of -o offline "$S3" model.safetensors)" = "$(sum_of "$LOCAL" model.safetensors)" ]
     [ "$(counter requests)" -eq 0 ]
-    fails 1 "offline, and nothing is known of it" "$WFS" ls -o offline s3://bucket/other
+    fails 1 "offline, and not in the cache" "$WFS" ls -o offline s3://bucket/other
 }
 
 @test "credentials, regions and clocks: errors say what to do" {
@@ -524,7 +524,7 @@ make_bucket() {
     [ "$(sum_of hf://org/many@0123456789abcdef0123456789abcdef01234567 config.json)" = "$(sum_of "$LOCAL" config.json)" ]
     [ "$(counter requests)" -eq 0 ]
     rm "$XDG_CACHE_HOME"/wfs/texts/*-tree
-    fails 1 "offline, and nothing is known of 'main'" "$WFS" ls -o offline hf://org/many
+    fails 1 "offline, and 'main' is not in the cache" "$WFS" ls -o offline hf://org/many
 }
 
 @test "https is read only from a server whose certificate is trusted, and never leads to http" {

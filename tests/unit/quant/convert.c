@@ -74,7 +74,7 @@ static void test_refused(struct arena *arena, const struct view *view)
         {view, "IQ2_XXS", "this type needs an importance matrix: -o imatrix=FILE"},
         {view_literal(arena, complex, 1, &scalar, "12345678"), "F32", "its values have no F32 form"},
         {view_literal(arena, complex, 1, &scalar, "12345678"), "C64", NULL},
-        {view, "C64", "nothing is encoded to this type"},
+        {view, "C64", "wfs has no encoder for this type"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *reason = "left alone";

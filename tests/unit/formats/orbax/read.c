@@ -161,16 +161,16 @@ static const struct {
     {V2("[3]", "[2]", "<f4", "\"compressor\":{\"id\":\"blosc\"}"), "compressed by 'blosc', which wfs does not read"},
     {V2("[3]", "[2]", "<f4", "\"filters\":[{\"id\":\"delta\"}]"), "a filter 'delta', which wfs does not read"},
     {V2("[3]", "[2]", "<U4", "\"compressor\":null"), "elements of the type '<U4', which wfs does not read"},
-    {V2("[3]", "[0]", "<f4", "\"order\":\"C\""), "x: damaged metadata: not those of an array of zarr 2 or 3"},
-    {V2("[3]", "[2,2]", "<f4", "\"order\":\"C\""), "x: damaged metadata: not those of an array of zarr 2 or 3"},
-    {V2("[-3]", "[2]", "<f4", "\"order\":\"C\""), "x: damaged metadata: not those of an array of zarr 2 or 3"},
-    {V2("3", "[]", "<f4", "\"order\":\"C\""), "x: damaged metadata: not those of an array of zarr 2 or 3"},
+    {V2("[3]", "[0]", "<f4", "\"order\":\"C\""), "x: damaged metadata: not an array of zarr 2 or 3"},
+    {V2("[3]", "[2,2]", "<f4", "\"order\":\"C\""), "x: damaged metadata: not an array of zarr 2 or 3"},
+    {V2("[-3]", "[2]", "<f4", "\"order\":\"C\""), "x: damaged metadata: not an array of zarr 2 or 3"},
+    {V2("3", "[]", "<f4", "\"order\":\"C\""), "x: damaged metadata: not an array of zarr 2 or 3"},
     {V2("[4611686018427387904]", "[1]", "<f4", "\"order\":\"C\""), "x: damaged metadata: the array's size overflows"},
     {V2("[1]", "[4611686018427387904]", "<f4", "\"a\":1"), "x: damaged metadata: the array's size overflows"},
     {V2("[1]", "[1073741824]", "<f4", "\"a\":1"), "chunks of more than 1 GiB '?', which wfs does not read"},
-    {"{\"zarr_format\":4}", "x: damaged metadata: not those of an array of zarr 2 or 3"},
-    {"{\"zarr_format\":3,\"node_type\":\"group\"}", "x: damaged metadata: not those of an array of zarr 2 or 3"},
-    {"[]", "x: damaged metadata: not those of an array of zarr 2 or 3"},
+    {"{\"zarr_format\":4}", "x: damaged metadata: not an array of zarr 2 or 3"},
+    {"{\"zarr_format\":3,\"node_type\":\"group\"}", "x: damaged metadata: not an array of zarr 2 or 3"},
+    {"[]", "x: damaged metadata: not an array of zarr 2 or 3"},
 #define V3(codecs)                                                                                                     \
     "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,4],\"data_type\":\"float32\",\"chunk_grid\":{"            \
     "\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4,4]}},\"codecs\":[" codecs "]}"
@@ -178,11 +178,11 @@ static const struct {
     {V3("{\"name\":\"bytes\"},{\"name\":\"blosc\"}"), "the codec 'blosc', which wfs does not read"},
     {V3("{\"name\":\"bytes\"},{\"name\":\"gzip\"},{\"name\":\"zstd\"}"),
      "several compressors '?', which wfs does not read"},
-    {V3(""), "x: damaged metadata: not those of an array of zarr 2 or 3"},
+    {V3(""), "x: damaged metadata: not an array of zarr 2 or 3"},
     {V3("{\"name\":\"transpose\",\"configuration\":{\"order\":[1,1]}},{\"name\":\"bytes\"}"),
-     "x: damaged metadata: not those of an array of zarr 2 or 3"},
+     "x: damaged metadata: not an array of zarr 2 or 3"},
     {V3("{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[3,4],\"codecs\":[{\"name\":\"bytes\"}]}}"),
-     "x: damaged metadata: not those of an array of zarr 2 or 3"},
+     "x: damaged metadata: not an array of zarr 2 or 3"},
 };
 
 static void check_metadata(void)

@@ -88,7 +88,7 @@ static void check_faults(void)
     float floats[] = {1, 2};
     little_endian(floats, 2, sizeof *floats);
     check_bytes(1, 1, FLOAT_VAL, floats, 8, "x.pb: offset 25: a constant of more values than its shape has");
-    check_bytes(1, 3, CONTENT, floats, 8, "x.pb: offset 35: a constant whose bytes are not those of its shape");
+    check_bytes(1, 3, CONTENT, floats, 8, "x.pb: offset 35: a constant whose number of bytes does not fit its shape");
     check_bytes(1, 1, FLOAT_VAL, floats, 3, "x.pb: offset 35: packed numbers that are not whole");
     check_bytes(99, 1, FLOAT_VAL, floats, 4, "x.pb: a tensor of the unknown data type 99");
     struct buffer tensor = tensor_of(8, 2); /* half of a complex number */

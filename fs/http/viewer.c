@@ -175,7 +175,7 @@ static void put_document(struct buffer *out, const struct checkpoint *checkpoint
 static void put_keys(struct buffer *out, const struct checkpoint *checkpoint)
 {
     const struct gguf_kvs *keys = &checkpoint->metadata;
-    buffer_printf(out, "<details><summary>%zu keys of the source's metadata</summary><table>\n", keys->n_kvs);
+    buffer_printf(out, "<details><summary>Keys of the source's metadata: %zu</summary><table>\n", keys->n_kvs);
     for (size_t i = 0; i < keys->n_kvs; i++) {
         struct buffer value = {0};
         struct json_writer writer = {.out = &value, .letters = JSON_UTF8, .compact = true};

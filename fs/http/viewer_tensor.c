@@ -95,8 +95,8 @@ static void put_histogram(struct buffer *out, const struct tensor_sample *sample
     }
     put_ticks(out, sample, ground);
     buffer_printf(out,
-                  "<line class=\"axis\" x1=\"0\" y1=\"%.0f\" x2=\"%d\" y2=\"%.0f\"/>\n</svg>\n<p>The highest bar "
-                  "has %" PRIu64 " values. The outermost bars include the values further out.</p>\n",
+                  "<line class=\"axis\" x1=\"0\" y1=\"%.0f\" x2=\"%d\" y2=\"%.0f\"/>\n</svg>\n<p>Values in the "
+                  "highest bar: %" PRIu64 ". The outermost bars include the values further out.</p>\n",
                   ground, WIDTH, ground, most);
 }
 

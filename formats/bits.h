@@ -1,7 +1,7 @@
 /* Views that swap the bytes or flip the signs of another view's elements. */
 #pragma once
 
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 struct bits {
     uint8_t component_bytes; /* 1, 2, 4, 8: an element is one component, or two of a complex number */

@@ -5,7 +5,7 @@
 #include "formats/components.h"
 #include "formats/documents.h"
 #include "formats/once.h"
-#include "quant/finding.h"
+#include "quant/views/finding.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "formats/shape.h"
 
 #include "base/checked.h"
-#include "quant/sub_byte.h"
+#include "quant/views/sub_byte.h"
 
 #include <inttypes.h>
 #include <stdio.h>

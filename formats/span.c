@@ -1,6 +1,6 @@
 #include "formats/span.h"
 
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "formats/tensor_set.h"
-#include "quant/encoding.h"
-#include "quant/view.h"
+#include "quant/blocks/encoding.h"
+#include "quant/views/view.h"
 
 /* Appends the text of piece `index`: always the same bytes, as many as were counted when the file was planned. */
 typedef void text_function(const void *context, size_t index, struct buffer *out);

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "formats/source.h"
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 /* Limits for readers. */
 enum { TENSOR_SET_MAX = 4 * 1024 * 1024, TENSOR_MAX_NAME = 64 * 1024 };

@@ -4,7 +4,7 @@
  * them, one dimension after the other, as sharding over a mesh of devices makes them: rows, columns, or a grid. */
 #pragma once
 
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 struct tile {
     const struct view *view; /* without dimensions of size 0 */

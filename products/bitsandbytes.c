@@ -16,9 +16,9 @@
 #include "models/engines/loaded.h"
 #include "models/facts.h"
 #include "models/huggingface/shards.h"
-#include "quant/bitsandbytes.h"
-#include "quant/bitsandbytes_nested.h"
-#include "quant/convert.h"
+#include "quant/pack/bitsandbytes.h"
+#include "quant/pack/bitsandbytes_nested.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 
 static const struct type {
     const char *name;        /* of its directory */
-    const float *levels;     /* of the codes of 4 bits (quant/bitsandbytes.h); NULL: 8 bits */
+    const float *levels;     /* of the codes of 4 bits (quant/pack/bitsandbytes.h); NULL: 8 bits */
     const char *levels_name; /* NULL: 8 bits */
     bool is_double;          /* the largest magnitudes of blocks are quantized, too */
 } types[] = {

@@ -18,7 +18,7 @@
 #include "models/engines/ct_model.h"
 #include "models/facts.h"
 #include "models/shown_tensors.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <assert.h>
 #include <inttypes.h>

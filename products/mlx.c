@@ -18,8 +18,8 @@
 #include "models/engines/mlx_tensors.h"
 #include "models/huggingface/hf_model.h"
 #include "models/huggingface/shards.h"
-#include "quant/convert.h"
-#include "quant/grouped.h"
+#include "quant/pack/grouped.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <stdio.h>

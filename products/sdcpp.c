@@ -12,8 +12,8 @@
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
-#include "quant/convert.h"
-#include "quant/unpack.h"
+#include "quant/views/convert.h"
+#include "quant/views/unpack.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * bytes, are a byte each. The planes of scales and minimums come first, then those of codes. */
 #pragma once
 
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 enum { BLOCK_PLANES_MOST = 8 };
 

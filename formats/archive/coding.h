@@ -25,7 +25,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 enum { CODING_CHUNK = 1 << 16 /* values */ };
 

@@ -1,12 +1,12 @@
 /* codes-TYPE: the planes of the scales, a frame each; those of sub-blocks as their differences from guesses
- * (quant/scale_guess.h). The codes are computed from the scales and the values (quant/codes.h). If they differ from the
- * tensor's, a last frame has the exclusive or of computed and stored blocks. */
+ * (quant/blocks/scale_guess.h). The codes are computed from the scales and the values (quant/blocks/codes.h). If they
+ * differ from the tensor's, a last frame has the exclusive or of computed and stored blocks. */
 #include "formats/archive/codings.h"
 
 #include "formats/archive/block_planes.h"
 #include "formats/archive/frames.h"
-#include "quant/codes.h"
-#include "quant/scale_guess.h"
+#include "quant/blocks/codes.h"
+#include "quant/blocks/scale_guess.h"
 
 #include <string.h>
 

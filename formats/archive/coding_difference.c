@@ -1,4 +1,5 @@
-/* difference-N: codes of the differences from the base (quant/ordered_difference.h), as byte planes, a frame each.
+/* difference-N: codes of the differences from the base (quant/blocks/ordered_difference.h), as byte planes, a frame
+ * each.
  *
  * Either the codes are split as they are, or their lowest 4 bits, two codes a byte, are a frame before the planes of
  * the rest: this frame is shorter than a plane. Differences end in noise, and where that ends between two bytes, the
@@ -6,8 +7,8 @@
 #include "formats/archive/codings.h"
 
 #include "formats/archive/frames.h"
-#include "quant/ordered_difference.h"
-#include "quant/planes.h"
+#include "quant/blocks/ordered_difference.h"
+#include "quant/blocks/planes.h"
 
 #include <string.h>
 

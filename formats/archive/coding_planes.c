@@ -2,7 +2,7 @@
 #include "formats/archive/codings.h"
 
 #include "formats/archive/frames.h"
-#include "quant/planes.h"
+#include "quant/blocks/planes.h"
 
 static size_t bound(const struct coding *coding, size_t n_bytes)
 {

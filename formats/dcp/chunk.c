@@ -5,7 +5,7 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
 #include "formats/source_range.h"
-#include "quant/dependencies.h"
+#include "quant/views/dependencies.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>

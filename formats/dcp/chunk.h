@@ -5,7 +5,7 @@
 #pragma once
 
 #include "formats/source.h"
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 /* What the chunks of a checkpoint share. Lives in the arena, and until it is freed. */
 struct dcp_chunks;

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "formats/source.h"
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 enum { DCP_LEAST_BYTES = 32 }; /* torch needs more than 40 for a chunk, and as many for its place */
 

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "formats/shape.h"
 #include "formats/torch/tensors.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <stdio.h>

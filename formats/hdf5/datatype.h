@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/hdf5/object.h"
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 struct hdf5_type {
     const struct dtype *dtype; /* of the elements; U8 if there is a refusal */

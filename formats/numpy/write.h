@@ -4,7 +4,7 @@
  * numpy.load(mmap_mode="r"). Source: numpy/lib/format.py. */
 #pragma once
 
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 enum { NUMPY_HEADER_MAX = 2048 }; /* enough for any shape of up to VIEW_MAX_RANK dimensions */
 

@@ -5,7 +5,7 @@
 #include "formats/inner_path.h"
 #include "formats/protobuf_numbers.h"
 #include "formats/shape.h"
-#include "quant/sub_byte.h"
+#include "quant/views/sub_byte.h"
 
 #include <inttypes.h>
 #include <limits.h>

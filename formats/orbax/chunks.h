@@ -7,7 +7,7 @@
 
 #include "formats/orbax/value_store.h"
 #include "formats/orbax/zarr.h"
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 struct zarr_chunks;
 

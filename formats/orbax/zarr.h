@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "formats/orbax/codecs.h"
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 enum { ZARR_MAX_RANK = 16, ZARR_MAX_CODECS = 4 };
 

@@ -1,7 +1,7 @@
 /* The element types of torch, by the names that pickles use. */
 #pragma once
 
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 struct torch_dtype {
     const char *name;        /* of the constant torch.NAME */

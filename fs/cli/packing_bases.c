@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/text_index.h"
 #include "formats/archive/coding_choice.h"
-#include "quant/codes.h"
+#include "quant/blocks/codes.h"
 
 #include <stdlib.h>
 #include <string.h>

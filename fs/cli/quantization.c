@@ -2,7 +2,7 @@
 
 #include "base/lock.h"
 #include "fs/tree/pool.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <math.h>
 #include <stdlib.h>

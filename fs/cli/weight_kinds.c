@@ -1,7 +1,7 @@
 #include "fs/cli/weight_kinds.h"
 
 #include "base/text.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <ctype.h>
 #include <math.h>

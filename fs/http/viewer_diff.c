@@ -3,7 +3,7 @@
 #include "fs/http/html.h"
 #include "fs/http/viewer.h"
 #include "fs/tree/tensor_sample.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,7 @@
  * infinite, the difference is infinite. */
 #pragma once
 
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 struct difference {
     bool same_bytes;     /* and the same dtype */

@@ -3,7 +3,7 @@
 #include "fs/lib/stage.h"
 #include "fs/lib/verification.h"
 #include "fs/tree/pool.h"
-#include "quant/near_tie.h"
+#include "quant/views/near_tie.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "fs/lib/stage.h"
 #include "fs/lib/verification.h"
 #include "fs/tree/pool.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "fs/lib/cuts.h"
 
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 enum { WRITE_COST = 310 /* picoseconds for each byte: read or made, checked, written */ };
 

@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "fs/lib/lib.h"
 #include "fs/tree/tensor_views.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "fs/lib/stage.h"
 #include "models/facts.h"
 #include "models/formats.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "fs/tree/identity.h"
 #include "fs/tree/kept_key.h"
-#include "quant/finding.h"
+#include "quant/views/finding.h"
 #include "remote/store.h"
 
 #include <stdlib.h>

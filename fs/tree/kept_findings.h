@@ -1,5 +1,5 @@
-/* Findings of merges (quant/finding.h) in the store: what the first reader of a merged tensor finds out in passes over
- * that tensor in every model, later processes of the user read there.
+/* Findings of merges (quant/views/finding.h) in the store: what the first reader of a merged tensor finds out in passes
+ * over that tensor in every model, later processes of the user read there.
  *
  * Findings are kept where the bytes of files are (content_options.h), on the same terms (kept.h). They belong to the
  * checkpoint, not to a file: a merge as GGUF has those of the merge as safetensors. Each is an object of 4 KiB, and a

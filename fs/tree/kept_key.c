@@ -1,8 +1,8 @@
 #include "fs/tree/kept_key.h"
 
 #include "base/system.h"
-#include "quant/convert.h"
-#include "quant/dependencies.h"
+#include "quant/views/convert.h"
+#include "quant/views/dependencies.h"
 
 #include <nettle/base16.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "fs/tree/kept_scales.h"
 
 #include "base/sha256.h"
-#include "quant/codes.h"
-#include "quant/convert.h"
+#include "quant/blocks/codes.h"
+#include "quant/views/convert.h"
 
 #include <nettle/base16.h>
 #include <nettle/sha2.h>

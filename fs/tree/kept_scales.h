@@ -1,5 +1,5 @@
 /* What is kept of quantized bytes with keep=quantized: their scales, from which and the source's weights the codes are
- * computed again (quant/codes.h) in a tenth of the time that the search for scales took.
+ * computed again (quant/blocks/codes.h) in a tenth of the time that the search for scales took.
  *
  * A unit of a file is SCALES_UNIT bytes. If everything in it that takes long to make is of types whose codes follow
  * from scales, the unit has a record: for each tensor in it, the scales of the blocks that overlap the unit, and a bit

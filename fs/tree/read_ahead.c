@@ -3,7 +3,7 @@
 #include "base/lock.h"
 #include "formats/source.h"
 #include "fs/tree/kept.h"
-#include "quant/dependencies.h"
+#include "quant/views/dependencies.h"
 
 #include <stdlib.h>
 

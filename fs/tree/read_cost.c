@@ -1,7 +1,7 @@
 #include "fs/tree/read_cost.h"
 
 #include "base/binary_search.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 struct place {
     const struct span *spans;

@@ -1,6 +1,6 @@
 #include "fs/tree/tensor_sample.h"
 
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * is a matrix of one row; dimensions before the last two number matrices. */
 #pragma once
 
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 enum { SAMPLE_ROWS = 64, SAMPLE_COLUMNS = 64, SAMPLE_RUN = 64, SAMPLE_BINS = 60 };
 

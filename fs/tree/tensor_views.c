@@ -6,7 +6,7 @@
 #include "formats/shape.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <stdio.h>
 #include <string.h>

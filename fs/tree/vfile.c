@@ -4,8 +4,8 @@
 #include "formats/source.h"
 #include "fs/tree/kept.h"
 #include "fs/tree/pool.h"
-#include "quant/convert.h"
-#include "quant/dependencies.h"
+#include "quant/views/convert.h"
+#include "quant/views/dependencies.h"
 
 #include <assert.h>
 #include <stdatomic.h>

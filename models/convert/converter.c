@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "models/family/family.h"
 #include "models/relation/pattern.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <string.h>
 

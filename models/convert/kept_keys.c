@@ -1,7 +1,7 @@
 #include "models/convert/kept_keys.h"
 
 #include "models/convert/long_keys.h"
-#include "quant/finding.h"
+#include "quant/views/finding.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The keys of models that are kept beyond the process (quant/finding.h): a tokenizer is read once for as long as
+/* The keys of models that are kept beyond the process (quant/views/finding.h): a tokenizer is read once for as long as
  * nothing changes that the keys could follow from.
  *
  * Two findings belong to a model: its keys, with the notes that were made about its tokenizer, but without the values

@@ -2,9 +2,9 @@
 
 #include "models/convert/left_out.h"
 #include "models/packings/packings.h"
-#include "quant/convert.h"
-#include "quant/sub_byte.h"
-#include "quant/unpack.h"
+#include "quant/views/convert.h"
+#include "quant/views/sub_byte.h"
+#include "quant/views/unpack.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "formats/huggingface/hub_cache.h"
 #include "formats/shape.h"
 #include "models/derive/module_patterns.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <math.h>

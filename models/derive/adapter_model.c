@@ -9,8 +9,8 @@
 #include "models/facts.h"
 #include "models/family/tensors.h"
 #include "models/relation/low_rank.h"
-#include "quant/product.h"
-#include "quant/unpack.h"
+#include "quant/views/product.h"
+#include "quant/views/unpack.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "models/derive/derivation.h"
 #include "models/derive/merging.h"
 #include "models/facts.h"
-#include "quant/convert.h"
-#include "quant/unpack.h"
+#include "quant/views/convert.h"
+#include "quant/views/unpack.h"
 
 #include <math.h>
 #include <stdlib.h>

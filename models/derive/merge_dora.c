@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "models/derive/merging.h"
-#include "quant/convert.h"
-#include "quant/set_norms.h"
+#include "quant/views/convert.h"
+#include "quant/views/set_norms.h"
 
 #include <string.h>
 

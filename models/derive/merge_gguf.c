@@ -4,9 +4,9 @@
 #include "formats/shape.h"
 #include "models/derive/adapter.h"
 #include "models/huggingface/hf_checkpoint.h"
-#include "quant/convert.h"
-#include "quant/product.h"
-#include "quant/unpack.h"
+#include "quant/views/convert.h"
+#include "quant/views/product.h"
+#include "quant/views/unpack.h"
 
 #include <string.h>
 

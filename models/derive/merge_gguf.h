@@ -6,7 +6,7 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 struct gguf_merging;
 

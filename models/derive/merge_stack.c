@@ -1,8 +1,8 @@
 /* mlx-lm's pairs for stacks of experts, and for halves of what is one tensor in the base. */
 #include "formats/shape.h"
 #include "models/derive/merging.h"
-#include "quant/convert.h"
-#include "quant/product.h"
+#include "quant/views/convert.h"
+#include "quant/views/product.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "formats/shape.h"
 #include "models/derive/merging.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

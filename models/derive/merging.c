@@ -1,8 +1,8 @@
 #include "models/derive/merging.h"
 
 #include "formats/shape.h"
-#include "quant/convert.h"
-#include "quant/product.h"
+#include "quant/views/convert.h"
+#include "quant/views/product.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -10,7 +10,7 @@
  * (mergekit: from a random one), and gives a frankenmerge the layer_types of its layers. */
 #pragma once
 
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include "formats/location_local.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <stdlib.h>
 #include <string.h>

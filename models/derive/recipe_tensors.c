@@ -2,7 +2,7 @@
 #include "models/derive/recipe_vocabulary.h"
 
 #include "formats/shape.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <math.h>
 #include <stdlib.h>

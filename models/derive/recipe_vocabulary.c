@@ -1,7 +1,7 @@
 #include "models/derive/recipe_vocabulary.h"
 
 #include "models/derive/recipe_tokens.h"
-#include "quant/row_map.h"
+#include "quant/views/row_map.h"
 
 #include <stdlib.h>
 #include <string.h>

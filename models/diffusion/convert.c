@@ -3,8 +3,8 @@
 #include "base/text.h"
 #include "models/convert/edits.h"
 #include "models/diffusion/state_dict.h"
-#include "quant/convert.h"
-#include "quant/half.h"
+#include "quant/views/convert.h"
+#include "quant/views/half.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

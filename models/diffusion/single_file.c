@@ -3,8 +3,8 @@
 #include "base/text.h"
 #include "formats/safetensors/write.h"
 #include "models/diffusion/single_file_names.h"
-#include "quant/convert.h"
-#include "quant/half.h"
+#include "quant/views/convert.h"
+#include "quant/views/half.h"
 
 #include <string.h>
 

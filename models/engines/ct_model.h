@@ -6,7 +6,7 @@
 
 #include "base/buffer.h"
 #include "models/engines/loaded.h"
-#include "quant/grouped.h"
+#include "quant/pack/grouped.h"
 
 /* The numbers of a quantized tensor in config.json. */
 struct ct_numbers {

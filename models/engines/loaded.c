@@ -5,7 +5,7 @@
 #include "models/config/hparams.h"
 #include "models/derive/plain_config.h"
 #include "models/huggingface/module_order.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <string.h>
 

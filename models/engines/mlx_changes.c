@@ -2,8 +2,8 @@
 
 #include "base/text.h"
 #include "models/relation/elementwise.h"
-#include "quant/combine.h"
-#include "quant/convert.h"
+#include "quant/views/combine.h"
+#include "quant/views/convert.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "formats/json.h"
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 #define MLX_CONVOLUTION "c 1 k -> c k 1" /* of a kernel that is not arranged so already */
 #define MLX_FLAT        "flat"           /* all elements in one dimension */

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "models/relation/rearrangement.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The converter knows the names of its first release. llama.cpp computes only silu, and uses the embedding as the
  * output: a model with another activation is unknown. */
 #include "models/families/shared.h"
-#include "quant/ternary_weights.h"
+#include "quant/pack/ternary_weights.h"
 
 static const struct view *make_ternary(struct arena *arena, const struct dimensions *dimensions,
                                        enum direction direction, const struct view *view)

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "models/families/drafts.h"
 #include "models/families/layers.h"
 #include "models/families/nextn.h"
-#include "quant/unpack.h"
+#include "quant/views/unpack.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/little_endian.h"
 #include "models/family/tensors.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

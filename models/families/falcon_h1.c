@@ -2,7 +2,7 @@
  *
  * The model multiplies results by numbers of its configuration; a GGUF's weights include these multipliers. */
 #include "models/families/mamba2.h"
-#include "quant/unpack.h"
+#include "quant/views/unpack.h"
 
 #define TIMES(id, text, ...)                                                                                           \
     static const struct view *multiply_##id(struct arena *arena, const struct dimensions *dimensions,                  \

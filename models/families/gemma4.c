@@ -3,7 +3,7 @@
 #include "formats/documents.h"
 #include "models/families/gemma.h"
 #include "models/families/layers.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Jais 1. conversion/jais.py. Its linear layers are stored transposed (Conv1D); a GGUF's weights include the factors of
  * the embedding and of the output. */
 #include "models/families/shared.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #include "models/families/kda.h"
 #include "models/families/kimi_linear.h"
 #include "models/families/layers.h"
-#include "quant/unpack.h"
+#include "quant/views/unpack.h"
 
 #include <string.h>
 

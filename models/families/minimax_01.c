@@ -4,7 +4,7 @@
  * the header reads these rows. */
 #include "formats/documents.h"
 #include "models/families/shared.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <math.h>

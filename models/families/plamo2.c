@@ -1,9 +1,9 @@
 /* PLaMo 2: layers of Mamba and of attention. conversion/plamo.py. */
 #include "models/families/plamo2.h"
 #include "models/families/layers.h"
-#include "quant/convert.h"
-#include "quant/f16.h"
-#include "quant/unpack.h"
+#include "quant/blocks/f16.h"
+#include "quant/views/convert.h"
+#include "quant/views/unpack.h"
 
 /* Adds a number, which is rounded to F16 for F16 tensors. */
 static const struct view *add(struct arena *arena, enum direction direction, const struct view *view, float number)

@@ -4,7 +4,7 @@
  * learned vectors that begin a voice and the sound. */
 #include "base/text.h"
 #include "models/families/shared.h"
-#include "quant/product.h"
+#include "quant/views/product.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * A GGUF has one table of tokens: the embedding of text after a projection of two layers, then that of codes. */
 #include "base/text.h"
 #include "models/families/shared.h"
-#include "quant/exponential.h"
-#include "quant/product.h"
-#include "quant/unpack.h"
+#include "quant/arithmetic/exponential.h"
+#include "quant/views/product.h"
+#include "quant/views/unpack.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "models/families/gated_delta.h"
 #include "models/families/layers.h"
 #include "models/families/qwen.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* RWKV 6, and RWKV6-Qwen2, which has Qwen 2's feed-forward network. conversion/rwkv.py. */
 #include "models/families/rwkv.h"
 #include "models/relation/pattern.h"
-#include "quant/convert.h"
-#include "quant/unpack.h"
+#include "quant/views/convert.h"
+#include "quant/views/unpack.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Talkie: heads that turn in the opposite direction, and gains instead of norms. conversion/talkie.py. */
 #include "base/text.h"
 #include "models/families/shared.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <float.h>
 

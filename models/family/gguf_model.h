@@ -6,7 +6,7 @@
 #include "formats/checkpoint.h"
 #include "formats/gguf/write.h"
 #include "models/references/references.h"
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 struct family;
 struct gguf_edits; /* models/convert/edits.h */

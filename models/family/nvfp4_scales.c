@@ -1,6 +1,6 @@
 #include "models/family/nvfp4_scales.h"
 
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <math.h>
 #include <search.h>

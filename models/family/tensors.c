@@ -8,7 +8,7 @@
 #include "models/family/part.h"
 #include "models/packings/packings.h"
 #include "models/relation/pattern.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <stdlib.h>
 #include <string.h>

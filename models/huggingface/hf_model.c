@@ -9,8 +9,8 @@
 #include "models/facts.h"
 #include "models/huggingface/hf_of_gguf.h"
 #include "models/packings/packings.h"
-#include "quant/convert.h"
-#include "quant/sub_byte.h"
+#include "quant/views/convert.h"
+#include "quant/views/sub_byte.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "formats/json_write.h"
 #include "models/families/rope_freqs.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 #include "models/layouts/row_tensor.h"
 
-#include "quant/convert.h"
-#include "quant/rotary.h"
+#include "quant/views/convert.h"
+#include "quant/views/rotary.h"
 
 #include <string.h>
 

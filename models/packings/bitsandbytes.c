@@ -7,7 +7,7 @@
  * library ignores the stored map.
  *
  * 8 bits: B.weight I8 [rows, columns] times B.SCB [rows], then times 1 / 127 as the library writes it. */
-#include "quant/bitsandbytes.h"
+#include "quant/pack/bitsandbytes.h"
 #include "models/packings/packed.h"
 
 #include <inttypes.h>

@@ -16,7 +16,7 @@
  *
  * Source: comfy/ops.py and comfy/utils.py of ComfyUI, comfy_kitchen's layouts and its eager backend. */
 #include "models/packings/packed.h"
-#include "quant/hadamard.h"
+#include "quant/views/hadamard.h"
 
 #include "base/text.h"
 

@@ -10,7 +10,7 @@
  * quantizer "gemma" of transformers 5.24. */
 #include "models/packings/packed.h"
 #include "models/regex/regex.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * The converter writes these weights before all others, and keeps their blocks in every output. */
 #include "base/checked.h"
 #include "models/packings/packed.h"
-#include "quant/block_views.h"
+#include "quant/views/block_views.h"
 
 #include <string.h>
 

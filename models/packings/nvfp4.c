@@ -12,7 +12,7 @@
 #include "models/packings/packed.h"
 
 #include "base/text.h"
-#include "quant/block_views.h"
+#include "quant/views/block_views.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "models/packings/packing.h"
-#include "quant/unpack.h"
+#include "quant/views/unpack.h"
 
 struct packed {
     const struct packing_input *input;

@@ -5,7 +5,7 @@
  * names, dtypes and shapes, and by config.json's quantization_config), checks that all parts exist and fit, and
  * replaces them by one tensor, a view over the parts. That view holds the format's formula in F32, operation by
  * operation. If ggml has blocks of the same bits, a second view has those blocks, or blocks with their axes permuted
- * (quant/block_views.h): a family's rows move whole blocks, and outputs keep their bits.
+ * (quant/views/block_views.h): a family's rows move whole blocks, and outputs keep their bits.
  *
  * If the parts of a weight disagree, packings_find() keeps the weight with its refusal and without a view;
  * packings_unpack() fails with that refusal.

@@ -2,7 +2,7 @@
 #include "models/packings/left_over.h"
 #include "models/packings/packings.h"
 #include "models/packings/repack.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <stdlib.h>
 #include <string.h>

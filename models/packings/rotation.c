@@ -2,8 +2,8 @@
  */
 #include "models/packings/rotation.h"
 
-#include "quant/hadamard.h"
-#include "quant/product.h"
+#include "quant/views/hadamard.h"
+#include "quant/views/product.h"
 
 #include <inttypes.h>
 #include <string.h>

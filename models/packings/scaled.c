@@ -6,8 +6,8 @@
  * of the scales. Mistral's own format has W.weight and W.qscale_weight. DeepSeek V4 has B.weight and B.scale, exponents
  * of 2, which the converter writes as Q8_0. */
 #include "models/packings/packed.h"
-#include "quant/convert.h"
-#include "quant/scaled_rows.h"
+#include "quant/pack/scaled_rows.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <string.h>

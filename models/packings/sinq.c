@@ -8,7 +8,7 @@
  *
  * Source: sinq 0.2, dequantize of its linear layer. */
 #include "models/packings/packed.h"
-#include "quant/half.h"
+#include "quant/views/half.h"
 
 #include <inttypes.h>
 

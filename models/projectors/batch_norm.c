@@ -1,7 +1,7 @@
 /* Batch norms of conformers: a GGUF has a factor and a summand, which the converter computes from the statistics. */
 #include "models/projectors/projector.h"
-#include "quant/convert.h"
-#include "quant/unpack.h"
+#include "quant/views/convert.h"
+#include "quant/views/unpack.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* DeepSeek-OCR, Unlimited-OCR and DeepSeek-OCR 2: vision encoders, a SAM followed by a CLIP, or by layers of Qwen2.
  * conversion/deepseek.py, DeepseekOCRVisionModel and DeepseekOCR2VisionModel. */
 #include "models/projectors/projector.h"
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Muse Glimmer: vision encoder. conversion/muse_glimmer.py, MuseGlimmerVisionModel. */
 #include "models/projectors/projector.h"
-#include "quant/unpack.h"
+#include "quant/views/unpack.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/little_endian.h"
 #include "base/text.h"
 #include "formats/readers.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <math.h>

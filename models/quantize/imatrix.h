@@ -7,7 +7,7 @@
 #pragma once
 
 #include "formats/tensor_set.h"
-#include "quant/encoding.h"
+#include "quant/blocks/encoding.h"
 
 #include <stdbool.h>
 #include <stdint.h>

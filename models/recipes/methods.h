@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "models/recipes/settings.h"
-#include "quant/merge.h"
+#include "quant/merge/merge.h"
 
 enum parameter_type { NUMBER, TRUTH, COUNT };
 

@@ -1,8 +1,8 @@
 #include "models/relation/elementwise.h"
 
 #include "models/relation/facts.h"
-#include "quant/exponential.h"
-#include "quant/unpack.h"
+#include "quant/arithmetic/exponential.h"
+#include "quant/views/unpack.h"
 
 #include <math.h>
 

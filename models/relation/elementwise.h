@@ -5,7 +5,7 @@
 #pragma once
 
 #include "models/relation/axes.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 struct dimensions;
 

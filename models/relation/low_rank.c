@@ -1,6 +1,6 @@
 #include "models/relation/low_rank.h"
 
-#include "quant/product.h"
+#include "quant/views/product.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Products of two matrices (quant/product.h) that stay products: a relation changes an adapter's two matrices like the
- * weight that they adapt.
+/* Products of two matrices (quant/views/product.h) that stay products: a relation changes an adapter's two matrices
+ * like the weight that they adapt.
  *
  * Moving rows moves the left factor's rows, and every result keeps the right factor; moving only columns of a matrix
  * moves the right factor's; a transpose swaps the factors. Other changes have no such form. */

@@ -2,9 +2,9 @@
 
 #include "base/checked.h"
 #include "formats/shape.h"
-#include "quant/block_views.h"
-#include "quant/convert.h"
-#include "quant/nvfp4_groups.h"
+#include "quant/views/block_views.h"
+#include "quant/views/convert.h"
+#include "quant/views/nvfp4_groups.h"
 
 #include <inttypes.h>
 #include <stdio.h>

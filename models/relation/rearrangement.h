@@ -22,7 +22,7 @@
 #pragma once
 
 #include "models/relation/axes.h"
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 /* Rotary rows whose halves become pairs. */
 #define QUERY_ROTARY "(head half pair) ... -> (head pair half) ..."

@@ -1,7 +1,7 @@
 #include "models/relation/relation.h"
 
 #include "models/relation/low_rank.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <search.h>

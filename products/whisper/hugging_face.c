@@ -7,7 +7,7 @@
 #include "models/packings/packings.h"
 #include "products/whisper/forms.h"
 #include "products/whisper/tokens.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "products/product.h"
 #include "products/whisper/forms.h"
 #include "products/whisper/mel_filters.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 Each line is a case: a method, a dtype, a shape, parameters, and the beginning of the SHA-256 of the merged tensor, which
 is computed again for all lines; NaNs are made one first. Where a method computes sines in F32, cases are such that MKL's are those that are
-rounded correctly. Values of the inputs are those of numbers() here and in tests/unit/quant/merge.c. Needs
+rounded correctly. Values of the inputs are those of numbers() here and in tests/unit/quant/merge/merge.c. Needs
 mergekit (made with 0.1.5) and torch (2.9.1).
 """
 import hashlib

@@ -1,4 +1,4 @@
-// Prints the table of tests/unit/quant/std_sort.c: what libstdc++ makes of its keys.
+// Prints the table of tests/unit/quant/arithmetic/std_sort.c: what libstdc++ makes of its keys.
 //     g++ -O2 -o make_sorts tests/data/make_sorts.cc && ./make_sorts
 #include <algorithm>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "models/derive/adapter.h"
 #include "models/derive/derive.h"
 #include "models/formats.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include "tests/fuzz/read_tensors.h"
 #include "tests/fuzz/write_model.h"

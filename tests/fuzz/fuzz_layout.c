@@ -6,7 +6,7 @@
 #include "models/formats.h"
 #include "models/layouts/find.h"
 #include "models/layouts/make.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/write_safetensors.h"
 

@@ -5,7 +5,7 @@
  * refusal is one line. */
 #include "models/derive/derive.h"
 #include "models/formats.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/write_model.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/shape.h"
-#include "quant/dependencies.h"
+#include "quant/views/dependencies.h"
 
 #include "tests/fuzz/fuzz.h"
 

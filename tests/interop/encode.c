@@ -1,11 +1,11 @@
 /* encode DTYPE <values >blocks, or encode -d DTYPE <blocks >values: one dtype's kernels as a filter of F32 values.
  * encode -c DTYPE BLOCKS <values >blocks: the codes that follow from the scales of the blocks in a file
- * (quant/codes.h). encode DTYPE IMPORTANCE: by the importance of columns, F32 numbers in a file; rows have as many
- * values. Rows of 256 otherwise. WFS_CPU chooses the kernels, as everywhere. */
+ * (quant/blocks/codes.h). encode DTYPE IMPORTANCE: by the importance of columns, F32 numbers in a file; rows have as
+ * many values. Rows of 256 otherwise. WFS_CPU chooses the kernels, as everywhere. */
 #include "base/arena.h"
 #include "base/buffer.h"
-#include "quant/codes.h"
-#include "quant/convert.h"
+#include "quant/blocks/codes.h"
+#include "quant/views/convert.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/little_endian.h"
-#include "quant/view.h"
+#include "quant/views/view.h"
 
 /* The bytes whose order the machine decides: of an element, of half a complex one, or one byte of a block. */
 static inline size_t number_bytes(const struct dtype *dtype)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/artifact.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include "tests/unit/check.h"
 

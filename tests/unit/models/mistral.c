@@ -1,7 +1,7 @@
 /* Mistral's own layout: when a directory is taken for it, and what becomes of its tokenizer. */
 #include "models/convert/model.h"
 #include "models/formats.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/write_pieces.h"
 #include "tests/unit/write_safetensors.h"

@@ -4,7 +4,7 @@
 #include "base/little_endian.h"
 #include "formats/checkpoint.h"
 #include "models/formats.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/write_safetensors.h"

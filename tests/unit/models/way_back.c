@@ -7,7 +7,7 @@
 #include "models/family/family.h"
 #include "models/formats.h"
 #include "models/huggingface/config_of_keys.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* Levels of processors in tests: kernels that this one cannot run are skipped, and the test says which. */
 #pragma once
 
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 
 #include "tests/unit/check.h"
 

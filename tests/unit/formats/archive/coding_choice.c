@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/little_endian.h"
-#include "quant/f16.h"
+#include "quant/blocks/f16.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "fs/lib/cuts.h"
 
 #include "formats/span.h"
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 #include "tests/unit/check.h"
 
 enum { MIB = 1 << 20 };

@@ -4,7 +4,7 @@
 
 #include "formats/tensor_set.h"
 #include "fs/tree/kept_key.h"
-#include "quant/merge.h"
+#include "quant/merge/merge.h"
 #include "remote/evict.h"
 #include "remote/options.h"
 #include "remote/store.h"

@@ -6,7 +6,7 @@
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 #include "models/formats.h"
-#include "quant/dependencies.h"
+#include "quant/views/dependencies.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

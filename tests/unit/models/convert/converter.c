@@ -3,7 +3,7 @@
  */
 #include "models/convert/model.h"
 #include "models/family/family.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/models/laid_out.h"
 

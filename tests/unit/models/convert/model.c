@@ -3,7 +3,7 @@
 #include "models/convert/model.h"
 #include "base/sha256.h"
 #include "models/formats.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/models/laid_out.h"
 #include "tests/unit/notes.h"

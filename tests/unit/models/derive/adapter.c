@@ -4,7 +4,7 @@
 #include "models/formats.h"
 
 #include "models/family/tensors.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"

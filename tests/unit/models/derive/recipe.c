@@ -7,7 +7,7 @@
 #include "models/huggingface/hf_model.h"
 
 #include "formats/documents.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/write_safetensors.h"
 

@@ -2,7 +2,7 @@
 #include "models/families/qwen3_reranker.h"
 #include "models/convert/model.h"
 #include "models/formats.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/write_safetensors.h"
 

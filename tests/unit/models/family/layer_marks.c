@@ -1,7 +1,7 @@
 /* Which layers are marked. Expected values: the definition of a period, tried by hand. */
 #include "models/family/layer_marks.h"
 
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 #include "tests/unit/check.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "models/huggingface/hf_model.h"
 #include "models/formats.h"
 
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 #include "tests/unit/formats/torch/archive.h"
 #include "tests/unit/write_safetensors.h"
 

@@ -2,7 +2,7 @@
  * 2.9.1, as bits; texts are as Python's json.dumps(indent=2) has them one level down. */
 #include "models/huggingface/rope_of_tensors.h"
 
-#include "quant/dtype.h"
+#include "quant/blocks/dtype.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

@@ -2,7 +2,7 @@
  * specification. */
 #include "models/packings/packed.h"
 
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

@@ -2,7 +2,7 @@
 #include "models/packings/repack.h"
 
 #include "base/little_endian.h"
-#include "quant/convert.h"
+#include "quant/views/convert.h"
 #include "tests/unit/check.h"
 
 enum { ROWS = 3, COLUMNS = 128, GROUP = 64, GROUPS = COLUMNS / GROUP };

@@ -2,8 +2,8 @@
  * with numpy. */
 #include "models/relation/low_rank.h"
 
-#include "quant/convert.h"
-#include "quant/product.h"
+#include "quant/views/convert.h"
+#include "quant/views/product.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

@@ -2,9 +2,9 @@
 #include "models/relation/rearrangement.h"
 #include "models/relation/elementwise.h"
 #include "models/relation/facts.h"
-#include "quant/block_views.h"
-#include "quant/convert.h"
-#include "quant/less_mean.h"
+#include "quant/views/block_views.h"
+#include "quant/views/convert.h"
+#include "quant/views/less_mean.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

@@ -1,0 +1,56 @@
+/* Codes from scales: the levels of a quantized block, computed from the block's scales and the weights.
+ *
+ * A quantizing tool spends its time on the search for scales. Given the scales (and minimums) that it stored, each code
+ * is the level nearest to its weight. So a quantized file of any origin (an unknown importance matrix, another tool,
+ * another processor) is determined by its weights and its scales, which are 5 to 24 % of a block:
+ *
+ *     Q2_K 20 of 84 bytes   Q3_K 14 of 110   Q4_K 16 of 144   Q5_K 16 of 176   Q6_K 18 of 210
+ *     Q4_0 2 of 18          Q4_1 4 of 20     Q5_0 2 of 22     Q5_1 4 of 24     Q8_0 2 of 34
+ *     IQ4_NL 2 of 18        IQ4_XS 8 of 136
+ *
+ * How exactly codes follow depends on what the tool rounds by:
+ *
+ * - Q2_K to Q6_K: the tool computes the codes anew from the scales as stored. They follow exactly, with and without an
+ *   importance matrix, except in sub-blocks whose scale is 0, where codes have no effect. These become 0 here.
+ * - Q8_0, Q4_0, Q4_1, Q5_0, Q5_1: the tool rounds by the scale before rounding it to F16. Without a matrix this scale
+ *   follows from the weights (the largest magnitude over 127, say): if it rounds to the stored one, codes follow
+ * exactly. For other scales these are the codes nearest for the stored scale, from which a search by a matrix differs
+ * in up to 8 codes of 1000.
+ * - IQ4_NL and IQ4_XS: the same, but the scale always comes from a search: 1 to 8 codes of 10,000 differ.
+ * - IQ1, IQ2 and IQ3 choose groups of codes by the weights of the search, which are unknown: their codes do not follow.
+ *   The other types have no search at all, so that whole blocks follow from the weights.
+ *
+ * Kernels are total: any scales and values give some codes. Source: ggml-quants.c of llama.cpp. */
+#pragma once
+
+#include "quant/blocks/dtype.h"
+
+/* Returns the fastest kernel of `dtype` at `level` or below, which all give the same bytes; NULL: codes do not follow
+ * from scales. */
+codes_function *codes_at(const struct dtype *dtype, enum cpu_level level);
+
+/* Returns the fastest kernel for this processor. */
+codes_function *codes_of(const struct dtype *dtype);
+
+/* Returns how many bytes of a block are scales; 0 if codes do not follow from them. */
+size_t codes_scale_bytes(const struct dtype *dtype);
+
+/* Copies the scales of blocks to `scales`, codes_scale_bytes() for each block. */
+void codes_split(const struct dtype *dtype, const void *blocks, size_t n_blocks, void *scales);
+
+/* Sets the scales of blocks, as codes_split() has copied them, and all other bytes to 0. */
+void codes_join(const struct dtype *dtype, const void *scales, size_t n_blocks, void *blocks);
+
+/* The kernels of NAME at the levels of DEFINE_LEVELS(), and of the loops that exist for each level. The portable
+ * kernel's loops are vectors of NEON on ARM. */
+#define CODES_BY_LEVELS(name)                                                                                          \
+    {                                                                                                                  \
+        [CPU_PORTABLE] = name##_codes_portable, [CPU_AVX2] = ON_X86(name##_codes_avx2),                                \
+        [CPU_AVX512] = ON_X86(name##_codes_avx512),                                                                    \
+    }
+
+#define DEFINE_CODES_AT(name, level, ...)                                                                              \
+    __VA_ARGS__ static void name##_##level(const float *values, void *blocks, size_t n_blocks)                         \
+    {                                                                                                                  \
+        name(values, blocks, n_blocks);                                                                                \
+    }

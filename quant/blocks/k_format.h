@@ -1,0 +1,77 @@
+/* A K format as data: its scales and levels, and their packing. All five formats share the search, in a portable form
+ * (k_format.c) and with sub-blocks side by side in vectors (k_simd.h). */
+#pragma once
+
+#include "quant/blocks/encoders.h"
+#include "quant/blocks/k_search.h"
+
+#include <stddef.h>
+
+enum { K_MOST_SUB_BLOCKS = 16, K_MOST_SHARE = 32 };
+
+enum k_kind {
+    K_RANGE_MAGNITUDE, /* scale and minimum for 16 values, weighted by |x|, absolute errors: Q2_K */
+    K_RANGE_AVERAGE,   /* scale and minimum for 32 values, weighted by |x| plus their root mean square: Q4_K, Q5_K */
+    K_REFINED,         /* a scale for 16 values: Q3_K */
+    K_SYMMETRIC,       /* a scale for 16 values: Q6_K */
+};
+
+struct k_format {
+    enum k_kind kind;
+    int sub_elements; /* 16 or 32 */
+    int low, high;    /* limits of the levels, which are packed minus `low` */
+    size_t block_bytes;
+    struct k_range_search range; /* for the range kinds */
+
+    /* Factor of the block's mean square in the weights of its values; 0: the weight is the importance. */
+    float mean_factor;
+
+    /* Quantizes the scales (and minimums) of a block's sub-blocks and stores them. Returns false if the whole block is
+     * zero bytes. */
+    bool (*store_scales)(const float *scales, const float *minimums, uint8_t *block);
+
+    /* Like store_scales, with the weights of the sub-blocks. NULL: the weights have no effect. */
+    void (*store_weighted_scales)(const float *scales, const float *minimums, const float *weights, uint8_t *block);
+
+    /* Instead of store_weighted_scales: stores the shares of `scale`, plus K_MOST_SHARE, that k_search_symmetric()
+     * finds for the scales. Returns the scale as stored. With this, store_scales stores shares, too: those of the scale
+     * by which the one of the largest magnitude is -K_MOST_SHARE. */
+    float (*store_shares)(float scale, const uint8_t *shares, uint8_t *block);
+
+    /* Decodes the stored scales and minimums of every sub-block; a kind without minimums sets them to 0. */
+    void (*load_scales)(const uint8_t *block, float *ret_scales, float *ret_minimums);
+
+    /* Packs the 256 levels. */
+    void (*pack)(const uint8_t *levels, uint8_t *block);
+};
+
+/* Encodes blocks; `importance` may be NULL. */
+typedef void k_encode_function(const struct k_format *format, const float *values, const float *importance,
+                               uint8_t *blocks, size_t n_blocks);
+k_encode_function k_encode, k_encode_neon, k_encode_avx2, k_encode_avx512;
+
+/* Q2_K and Q3_K decode fast enough as plain C. */
+decode_function q4_k_decode_neon, q5_k_decode_neon, q6_k_decode_neon;
+decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
+
+/* Defines NAME_decode_LEVEL over many blocks from decode_NAME. */
+#define DEFINE_K_DECODER(name, level, block_bytes)                                                                     \
+    void name##_decode_##level(const void *blocks, float *values, size_t n_blocks)                                     \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n_blocks; i++)                                                                          \
+            decode_##name((const uint8_t *)blocks + i * (block_bytes), values + i * K_ELEMENTS);                       \
+    }
+
+/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block; its codes are defined in
+ * k_codes.h. */
+#define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
+    DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
+    DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
+    DEFINE_K_CODES(name)                                                                                               \
+    const struct dtype name##_dtype = {                                                                                \
+        BLOCK_DTYPE(name, upper, id, K_ELEMENTS),                                                                      \
+        .kernels = ENCODER_KERNELS(name, neon_decode, avx2_decode),                                                    \
+        .scale_form = &name##_scale_form,                                                                              \
+        .codes = CODES_BY_LEVELS(name),                                                                                \
+        __VA_ARGS__,                                                                                                   \
+    };

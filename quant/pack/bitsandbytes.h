@@ -1,0 +1,28 @@
+/* Weights quantized as bitsandbytes does on a CPU: 4 bits in blocks of the flattened weight, and 8 bits by row.
+ *
+ * All arithmetic is in F32. Views read nothing until they are read, and then whole blocks, or whole rows. NaN has the
+ * highest code of 4 bits and the code 0 of 8 bits.
+ *
+ * Source: bitsandbytes, backends/default/ops.py: quantize_4bit and int8_vectorwise_quant. */
+#pragma once
+
+#include "quant/views/view.h"
+
+enum { BNB_LEVELS = 16, BNB_BLOCK = 64 };
+
+/* A type of 4 bits: the values of its codes, as fractions of a block's largest magnitude. */
+extern const float bnb_nf4_levels[BNB_LEVELS], bnb_fp4_levels[BNB_LEVELS];
+
+/* Returns the codes of BNB_BLOCK values a block, two in a byte, the first in the high half: U8 [(elements + 1) / 2, 1].
+ * `levels` is one of the tables above. */
+const struct view *view_bnb_codes(struct arena *arena, const struct view *weight, const float levels[BNB_LEVELS]);
+
+/* Returns the largest magnitude of each block: F32 [blocks]. */
+const struct view *view_bnb_maxima(struct arena *arena, const struct view *weight);
+
+/* Returns the codes of a matrix, each row divided by its largest magnitude and times 127: I8, of the same shape. Values
+ * are rounded to F16 first. */
+const struct view *view_bnb_rows(struct arena *arena, const struct view *matrix);
+
+/* Returns the largest magnitude of each row, rounded to F16: F32 [rows]. */
+const struct view *view_bnb_row_maxima(struct arena *arena, const struct view *matrix);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 /* A side file, parsed. */
 struct document;

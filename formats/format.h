@@ -9,7 +9,7 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "formats/location.h"
+#include "sources/location.h"
 
 /* The input that the user named: a file, or a directory with its names. */
 struct input {

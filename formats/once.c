@@ -1,7 +1,7 @@
 #include "formats/once.h"
 
 #include "base/attempt.h"
-#include "formats/source.h"
+#include "sources/source.h"
 
 struct making {
     struct once *once;

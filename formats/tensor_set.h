@@ -11,8 +11,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "formats/source.h"
 #include "quant/views/view.h"
+#include "sources/source.h"
 
 /* Limits for readers. */
 enum { TENSOR_SET_MAX = 4 * 1024 * 1024, TENSOR_MAX_NAME = 64 * 1024 };

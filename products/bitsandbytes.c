@@ -10,7 +10,6 @@
  * (QuantState.as_dict()) and nn/modules.py. */
 #include "products/hf.h"
 
-#include "formats/json_write.h"
 #include "formats/safetensors/write.h"
 #include "models/config/saved_config.h"
 #include "models/engines/loaded.h"
@@ -19,6 +18,7 @@
 #include "quant/pack/bitsandbytes.h"
 #include "quant/pack/bitsandbytes_nested.h"
 #include "quant/views/convert.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

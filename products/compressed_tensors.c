@@ -13,12 +13,12 @@
  * compressed-tensors, quantization/quant_scheme.py, quantization/utils/helpers.py and compressors/. */
 #include "products/hf.h"
 
-#include "formats/json_write.h"
 #include "formats/safetensors/write.h"
 #include "models/engines/ct_model.h"
 #include "models/facts.h"
 #include "models/shown_tensors.h"
 #include "quant/views/convert.h"
+#include "text/json_write.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -9,7 +9,6 @@
 #include "products/hf.h"
 
 #include "formats/documents.h"
-#include "formats/json_write.h"
 #include "formats/safetensors/write_mlx.h"
 #include "models/derive/plain_config.h"
 #include "models/engines/mlx_class_config.h"
@@ -20,6 +19,7 @@
 #include "models/huggingface/shards.h"
 #include "quant/pack/grouped.h"
 #include "quant/views/convert.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdio.h>

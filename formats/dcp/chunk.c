@@ -4,8 +4,8 @@
 #include "base/lock.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
-#include "formats/source_range.h"
 #include "quant/views/dependencies.h"
+#include "sources/source_range.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>

@@ -4,8 +4,8 @@
  * archive, or one of another tensor, fails the read with an error that names the file and the place in it. */
 #pragma once
 
-#include "formats/source.h"
 #include "quant/views/view.h"
+#include "sources/source.h"
 
 /* What the chunks of a checkpoint share. Lives in the arena, and until it is freed. */
 struct dcp_chunks;

@@ -4,9 +4,9 @@
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "formats/inner_path.h"
 #include "formats/shape.h"
 #include "formats/torch/tensors.h"
+#include "sources/inner_path.h"
 
 #include <string.h>
 

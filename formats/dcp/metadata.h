@@ -10,8 +10,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "formats/source.h"
 #include "quant/blocks/dtype.h"
+#include "sources/source.h"
 
 enum { DCP_LEAST_BYTES = 32 }; /* torch needs more than 40 for a chunk, and as many for its place */
 

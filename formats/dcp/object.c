@@ -2,8 +2,8 @@
 
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
-#include "formats/source_range.h"
 #include "formats/zip/zip.h"
+#include "sources/source_range.h"
 
 #include <inttypes.h>
 #include <stdio.h>

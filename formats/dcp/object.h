@@ -2,7 +2,7 @@
  * a tuple, and what is in it, as one torch.save(). Source: torch/distributed/checkpoint/_nested_dict.py. */
 #pragma once
 
-#include "formats/source.h"
+#include "sources/source.h"
 
 struct checkpoint;
 struct open_options;

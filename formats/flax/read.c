@@ -11,9 +11,9 @@
 #include "base/buffer.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/flax/msgpack.h"
-#include "formats/json_write.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
+#include "text/json_write.h"
 
 #include <ctype.h>
 #include <inttypes.h>

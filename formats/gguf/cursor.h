@@ -5,7 +5,7 @@
  * the caller puts the file's name before them. */
 #pragma once
 
-#include "formats/source.h"
+#include "sources/source.h"
 
 enum gguf_byte_order { GGUF_LITTLE_ENDIAN, GGUF_BIG_ENDIAN };
 

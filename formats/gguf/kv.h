@@ -14,7 +14,7 @@
 #include "base/buffer.h"
 #include "base/text_index.h"
 #include "formats/gguf/cursor.h"
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 enum gguf_type {
     GGUF_U8,

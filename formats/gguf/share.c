@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/gguf/write.h"
-#include "formats/source.h"
+#include "sources/source.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/lock.h"
 #include "formats/hdf5/chunk_index.h"
-#include "formats/zip/chunk_cache.h"
+#include "sources/chunk_cache.h"
 
 #include <inttypes.h>
 #include <stdio.h>

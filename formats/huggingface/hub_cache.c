@@ -1,10 +1,10 @@
 #include "formats/huggingface/hub_cache.h"
-#include "formats/archive/location.h"
+#include "sources/archive/location.h"
 
 #include "base/text.h"
 #include "formats/format.h"
-#include "formats/huggingface/hub_cache_paths.h"
-#include "formats/location_local.h"
+#include "sources/hub_cache_paths.h"
+#include "sources/location_local.h"
 
 #include <errno.h>
 #include <libgen.h>

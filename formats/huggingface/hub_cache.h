@@ -8,7 +8,7 @@
  * A repository's folder may be anywhere; with LOCATION_INSIDE, its refs and snapshots are in it. */
 #pragma once
 
-#include "formats/location.h"
+#include "sources/location.h"
 
 struct format;
 

@@ -3,7 +3,7 @@
 #include "base/binary_search.h"
 #include "base/text.h"
 #include "formats/documents.h"
-#include "formats/inner_path.h"
+#include "sources/inner_path.h"
 
 #include <stdlib.h>
 #include <string.h>

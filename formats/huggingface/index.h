@@ -6,8 +6,8 @@
 #pragma once
 
 #include "formats/checkpoint_builder.h"
-#include "formats/json.h"
-#include "formats/location.h"
+#include "sources/location.h"
+#include "text/json.h"
 
 enum { INDEX_MAX_SHARDS = 4096 };
 

@@ -9,11 +9,11 @@
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/documents.h"
-#include "formats/inner_path.h"
-#include "formats/json.h"
 #include "formats/readers.h"
-#include "formats/source_range.h"
 #include "formats/zip/deflate_index.h"
+#include "sources/inner_path.h"
+#include "sources/source_range.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

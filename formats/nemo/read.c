@@ -5,11 +5,11 @@
  * it, is inflated as a whole when it is opened, to find its members, and then piece by piece. */
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/inner_path.h"
 #include "formats/nemo/tar.h"
 #include "formats/readers.h"
-#include "formats/source_range.h"
 #include "formats/zip/gzip.h"
+#include "sources/inner_path.h"
+#include "sources/source_range.h"
 
 #include <stdlib.h>
 #include <string.h>

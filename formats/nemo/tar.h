@@ -4,7 +4,7 @@
  * Source: POSIX pax, "Interchange Format"; the GNU tar manual, "Basic Tar Format". */
 #pragma once
 
-#include "formats/source.h"
+#include "sources/source.h"
 
 enum { TAR_MAX_NAME = 4096, TAR_MAX_PAX = 64 * 1024 };
 

@@ -2,10 +2,10 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "formats/inner_path.h"
 #include "formats/protobuf_numbers.h"
 #include "formats/shape.h"
 #include "quant/views/sub_byte.h"
+#include "sources/inner_path.h"
 
 #include <inttypes.h>
 #include <limits.h>

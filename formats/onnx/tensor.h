@@ -11,8 +11,8 @@
 #include "base/buffer.h"
 #include "base/text_index.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/location.h"
 #include "formats/protobuf.h"
+#include "sources/location.h"
 
 enum { ONNX_DECODED_MOST = 256 * 1024 * 1024 };
 

@@ -7,7 +7,7 @@
 #include "formats/bits.h"
 #include "formats/tensor_set.h"
 #include "formats/tensorflow/crc32c.h"
-#include "formats/zip/chunk_cache.h"
+#include "sources/chunk_cache.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "formats/documents.h"
 #include "formats/format.h"
-#include "formats/json.h"
 #include "formats/orbax/chunks.h"
 #include "formats/readers.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "base/text_index.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/location.h"
+#include "sources/location.h"
 
 /* Where a value lies: in a source of the checkpoint. */
 struct stored_value {

@@ -1,9 +1,9 @@
 #include "formats/orbax/zarr.h"
 
 #include "base/checked.h"
-#include "formats/json.h"
 #include "formats/shape.h"
 #include "formats/torch/torch_dtypes.h"
+#include "text/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

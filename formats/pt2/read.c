@@ -9,13 +9,13 @@
 #include "base/text.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/json.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
-#include "formats/source_range.h"
 #include "formats/torch/tensors.h"
 #include "formats/zip/deflate_index.h"
 #include "formats/zip/zip.h"
+#include "sources/source_range.h"
+#include "text/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

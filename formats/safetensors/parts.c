@@ -9,11 +9,11 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/json.h"
 #include "formats/readers.h"
 #include "formats/safetensors/read.h"
 #include "formats/shape.h"
 #include "formats/tiles.h"
+#include "text/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -10,9 +10,9 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/json.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
+#include "text/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

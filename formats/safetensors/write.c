@@ -2,8 +2,8 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "formats/shape.h"
+#include "text/json_write.h"
 
 #include <stdlib.h>
 #include <string.h>

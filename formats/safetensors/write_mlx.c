@@ -1,10 +1,10 @@
 #include "formats/safetensors/write_mlx.h"
 
 #include "base/checked.h"
-#include "formats/json_write.h"
 #include "formats/safetensors/hash_order.h"
 #include "formats/safetensors/write.h"
 #include "formats/shape.h"
+#include "text/json_write.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * the format description of Snappy. */
 #pragma once
 
-#include "formats/source.h"
+#include "sources/source.h"
 
 enum { TABLE_MAX_BLOCK = 64 * 1024 * 1024, TABLE_MAX_KEY = 64 * 1024 };
 

@@ -9,11 +9,11 @@
 #include "base/buffer.h"
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/json.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
 #include "formats/torch/torch_dtypes.h"
 #include "formats/zip/window.h"
+#include "text/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -13,9 +13,9 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
-#include "formats/source_range.h"
 #include "formats/tflite/flatbuffer.h"
 #include "formats/zip/zip.h"
+#include "sources/source_range.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "formats/torch/tensors.h"
+#include "text/json_write.h"
 
 #include <math.h>
 #include <stdarg.h>

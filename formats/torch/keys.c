@@ -1,6 +1,6 @@
 /* Text of dict keys. */
-#include "formats/json_write.h"
 #include "formats/torch/tensors.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 

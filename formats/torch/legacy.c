@@ -3,8 +3,8 @@
 #include "base/binary_search.h"
 #include "base/checked.h"
 #include "base/text.h"
-#include "formats/source_range.h"
 #include "formats/torch/tensors.h"
+#include "sources/source_range.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/binary_search.h"
 #include "base/buffer.h"
 #include "base/lock.h"
-#include "formats/zip/chunk_cache.h"
+#include "sources/chunk_cache.h"
 
 #include <inttypes.h>
 #include <stdio.h>

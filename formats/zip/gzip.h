@@ -6,7 +6,7 @@
  * times larger than the file, and 256 MiB. Source: RFC 1952. */
 #pragma once
 
-#include "formats/source.h"
+#include "sources/source.h"
 
 /* Reports whether a file begins as gzip's do. */
 bool gzip_begins(const unsigned char *head, size_t length);

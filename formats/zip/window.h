@@ -5,7 +5,7 @@
  * threads at once. */
 #pragma once
 
-#include "formats/source.h"
+#include "sources/source.h"
 
 enum { WINDOW_LEAST = 192, WINDOW_MOST = 64 * 1024 };
 

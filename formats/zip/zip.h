@@ -23,7 +23,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "formats/source.h"
+#include "sources/source.h"
 
 /* torch and numpy write one field, programs that align members two or three. */
 enum { ZIP_MAX_MEMBERS = 1 << 20, ZIP_MAX_DIRECTORY = 256 * 1024 * 1024, ZIP_MAX_FIELDS = 64 };

@@ -1,10 +1,10 @@
 #include "fs/cli/archive_check.h"
 
 #include "base/report.h"
-#include "formats/archive/location.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/pool.h"
+#include "sources/archive/location.h"
 
 #include <inttypes.h>
 #include <nettle/sha2.h>

@@ -1,7 +1,7 @@
 /* Reading archives back: every file's SHA-256 is compared with the one that its original had when it was packed. */
 #pragma once
 
-#include "formats/archive/archive.h"
+#include "sources/archive/archive.h"
 
 struct archive_sums {
     uint64_t n_files, n_bytes; /* that were read */

@@ -3,10 +3,10 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "formats/checkpoint.h"
-#include "formats/location.h"
 #include "formats/zip/zip.h"
 #include "fs/cli/progress.h"
 #include "models/formats.h"
+#include "sources/location.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,13 +2,13 @@
 #include "base/opener.h"
 #include "base/report.h"
 #include "formats/components.h"
-#include "formats/location_local.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
 #include "fs/cli/server_sandbox.h"
 #include "fs/lib/library.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/tree/subjects.h"
+#include "sources/location_local.h"
 
 #include <stdlib.h>
 #include <string.h>

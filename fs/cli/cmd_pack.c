@@ -1,11 +1,11 @@
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/location_local.h"
 #include "fs/cli/command.h"
 #include "fs/cli/packing.h"
 #include "fs/cli/packing_index.h"
 #include "fs/cli/packing_replace.h"
 #include "fs/cli/progress.h"
+#include "sources/location_local.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,13 +2,13 @@
 
 #include "base/sandbox.h"
 #include "base/text.h"
-#include "formats/huggingface/hub_cache_paths.h"
-#include "formats/location_local.h"
 #include "fs/cli/path_list.h"
 #include "fs/cli/runtime_paths.h"
 #include "fs/cli/source_roots.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"
+#include "sources/hub_cache_paths.h"
+#include "sources/location_local.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 #include "fs/cli/hub_cache_copy.h"
 
-#include "formats/huggingface/hub_cache_paths.h"
-#include "formats/location_local.h"
 #include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/output.h"
+#include "sources/hub_cache_paths.h"
+#include "sources/location_local.h"
 
 #include <errno.h>
 #include <string.h>

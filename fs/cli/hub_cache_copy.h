@@ -5,7 +5,7 @@
  * Source: huggingface_hub, file_download. */
 #pragma once
 
-#include "formats/location.h"
+#include "sources/location.h"
 
 /* Where one revision of a model is kept. */
 struct hub_cache_copy {

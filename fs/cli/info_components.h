@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "formats/json_write.h"
 #include "fs/cli/profile.h"
 #include "fs/tree/component_files.h"
+#include "text/json_write.h"
 
 /* Appends a text about a component: "unet/: UNet2DConditionModel, 860 million parameters ...". */
 void component_text(struct tree *tree, const struct component *component, struct buffer *text);

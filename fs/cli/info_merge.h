@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 /* Appends one line about the merge; returns false if the checkpoint is none. */
 bool append_merge(struct buffer *text, const struct checkpoint *checkpoint);

@@ -2,7 +2,7 @@
  * version, and `schema`, the number of the contract in docs/metadata.md. */
 #pragma once
 
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 /* A key changes its type or meaning, or disappears, only with a new number. */
 enum { PAGE_SCHEMA = 1 };

@@ -2,7 +2,6 @@
 #include "base/process.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/location_local.h"
 #include "fs/cli/command.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/revision.h"
@@ -10,6 +9,7 @@
 #include "fs/tree/build.h"
 #include "fs/tree/pool.h"
 #include "models/references/references.h"
+#include "sources/location_local.h"
 
 #include <fcntl.h>
 #include <getopt.h>

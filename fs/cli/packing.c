@@ -4,10 +4,6 @@
 #include "base/report.h"
 #include "base/system.h"
 #include "base/text_index.h"
-#include "formats/archive/location.h"
-#include "formats/archive/pack_writer.h"
-#include "formats/json_write.h"
-#include "formats/source_file.h"
 #include "fs/cli/packing_bases.h"
 #include "fs/cli/packing_check.h"
 #include "fs/cli/packing_index.h"
@@ -15,6 +11,10 @@
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/pool.h"
+#include "sources/archive/location.h"
+#include "sources/archive/pack_writer.h"
+#include "sources/source_file.h"
+#include "text/json_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 
 #include "base/arena.h"
 #include "base/text_index.h"
-#include "formats/archive/coding_choice.h"
 #include "quant/blocks/codes.h"
+#include "sources/archive/coding_choice.h"
 
 #include <stdlib.h>
 #include <string.h>

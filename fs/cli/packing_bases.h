@@ -3,7 +3,7 @@
  * packs, which are coded without another, are bases. */
 #pragma once
 
-#include "formats/archive/pack_writer.h"
+#include "sources/archive/pack_writer.h"
 
 struct bases;
 

@@ -1,7 +1,7 @@
 /* Reading back what was written. */
 #pragma once
 
-#include "formats/archive/pack.h"
+#include "sources/archive/pack.h"
 
 /* Decodes every tensor of a new pack, several at once, and compares its SHA-256. Errors name `archive`. */
 bool packing_check(struct pack *pack, const char *archive, struct error *error);

@@ -4,9 +4,9 @@
 #include "base/attempt.h"
 #include "base/checked.h"
 #include "base/text.h"
-#include "formats/archive/digest.h"
-#include "formats/source_range.h"
 #include "models/formats.h"
+#include "sources/archive/digest.h"
+#include "sources/source_range.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "fs/cli/packing_index.h"
 
 #include "base/text_index.h"
-#include "formats/archive/location.h"
+#include "sources/archive/location.h"
 
 #include <stdlib.h>
 #include <string.h>

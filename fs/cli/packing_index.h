@@ -1,8 +1,8 @@
 /* The index of an archive, while it is changed: which manifest each name has. */
 #pragma once
 
-#include "formats/json_write.h"
 #include "fs/lib/blobs.h"
+#include "text/json_write.h"
 
 struct index_member {
     const char *name;

@@ -2,7 +2,7 @@
  * path, or below it; the rest stays. */
 #pragma once
 
-#include "formats/archive/files.h"
+#include "sources/archive/files.h"
 
 /* Returns the merged list; the caller frees it. `packs` has the new numbers of the old list's packs; `fresh` uses the
  * new ones. With `keeps_folders`, folders of both lists have the mode and time of the old one. */

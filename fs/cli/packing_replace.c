@@ -3,9 +3,9 @@
 #include "base/report.h"
 #include "base/system.h"
 #include "base/text_index.h"
-#include "formats/archive/location.h"
 #include "fs/cli/archive_check.h"
 #include "fs/cli/progress.h"
+#include "sources/archive/location.h"
 
 #include <errno.h>
 #include <fcntl.h>

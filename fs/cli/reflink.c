@@ -2,7 +2,7 @@
 
 #include "base/system.h"
 #include "formats/gguf/share.h"
-#include "formats/source.h"
+#include "sources/source.h"
 
 #include <errno.h>
 #include <stdlib.h>

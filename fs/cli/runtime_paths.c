@@ -1,8 +1,8 @@
 #include "fs/cli/runtime_paths.h"
 
-#include "formats/location.h"
 #include "fs/cli/path_list.h"
 #include "remote/credentials.h"
+#include "sources/location.h"
 
 #include <pwd.h>
 #include <stdlib.h>

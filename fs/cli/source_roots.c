@@ -1,13 +1,13 @@
 #include "fs/cli/source_roots.h"
 
 #include "base/text.h"
-#include "formats/archive/location.h"
-#include "formats/huggingface/hub_cache_paths.h"
-#include "formats/location_local.h"
-#include "formats/location_ollama.h"
 #include "fs/cli/path_list.h"
 #include "fs/lib/library.h"
 #include "models/layouts/find.h"
+#include "sources/archive/location.h"
+#include "sources/hub_cache_paths.h"
+#include "sources/location_local.h"
+#include "sources/location_ollama.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Output for terminals: width, line breaks at words, names of any bytes, and a pager for long help, as git has one. */
 #pragma once
 
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 /* Returns the columns of the terminal `fd`, at least 20; 80 if it is no terminal or its width is unknown. */
 unsigned terminal_columns(int fd);

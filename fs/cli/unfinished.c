@@ -1,6 +1,6 @@
 #include "fs/cli/unfinished.h"
 
-#include "formats/location_local.h"
+#include "sources/location_local.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #include "fs/http/answer.h"
 
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
 #include "base/attempt.h"
 #include "base/lock.h"
 #include "base/report.h"
-#include "formats/source.h"
 #include "fs/tree/kept.h"
 #include "fs/tree/read_cost.h"
+#include "sources/source.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "fs/http/hub.h"
 
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "fs/http/file_answer.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 #include "fs/http/image.h"
 
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "fs/http/file_answer.h"
 #include "fs/http/image_layers.h"
 #include "fs/http/query.h"
+#include "text/json_write.h"
 
 #include <stdlib.h>
 #include <string.h>

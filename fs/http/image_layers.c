@@ -1,7 +1,7 @@
 #include "fs/http/image_layers.h"
 
 #include "base/text.h"
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "fs/http/registry.h"
 
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "fs/http/file_answer.h"
 #include "fs/tree/manifest.h"
+#include "text/json_write.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,13 +2,13 @@
 
 #include "base/text.h"
 #include "formats/gguf/kv.h"
-#include "formats/json_write.h"
 #include "fs/http/html.h"
 #include "fs/http/page.h"
 #include "fs/http/query.h"
 #include "fs/http/viewer_diff.h"
 #include "fs/http/viewer_tensor.h"
 #include "fs/tree/name.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,14 +2,14 @@
 
 #include "base/lock.h"
 #include "base/text.h"
-#include "formats/json_write.h"
-#include "formats/location.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/stage.h"
 #include "fs/options/request.h"
 #include "fs/tree/build.h"
 #include "fs/tree/inventory.h"
 #include "fs/tree/pool.h"
+#include "sources/location.h"
+#include "text/json_write.h"
 
 #include <nettle/base16.h>
 #include <nettle/sha2.h>

@@ -10,9 +10,9 @@
 #pragma once
 
 #include "base/sha256.h"
-#include "formats/json_write.h"
 #include "fs/lib/paths.h"
 #include "fs/options/options.h"
+#include "text/json_write.h"
 
 struct attested_file {
     const char *name; /* of a subject: its path in the tree; of a material: its path in the source, or its file name */

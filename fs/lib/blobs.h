@@ -1,4 +1,4 @@
-/* The directory of an archive (formats/archive/archive.h), for the one process that changes it.
+/* The directory of an archive (sources/archive/archive.h), for the one process that changes it.
  *
  * A blob gets its name, its SHA-256, once it is whole and on disk; the index, which names what is reachable, is
  * replaced last. A process that is killed at any point leaves the archive as it was, and perhaps blobs that no manifest
@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "formats/archive/archive.h"
+#include "sources/archive/archive.h"
 
 #include <sys/stat.h>
 

@@ -2,17 +2,17 @@
 
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/archive/location.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"
 #include "formats/huggingface/hub_cache.h"
-#include "formats/location_local.h"
 #include "formats/shard_name.h"
 #include "fs/lib/lib.h"
 #include "fs/lib/library_folder.h"
 #include "fs/tree/archive_files.h"
 #include "fs/tree/library.h"
 #include "models/formats.h"
+#include "sources/archive/location.h"
+#include "sources/location_local.h"
 
 #include <errno.h>
 #include <stdlib.h>

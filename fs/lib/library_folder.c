@@ -1,7 +1,7 @@
 #include "fs/lib/library_folder.h"
 
 #include "base/text.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

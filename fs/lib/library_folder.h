@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "formats/location.h"
+#include "sources/location.h"
 
 /* Returns the projectors of a model file of the folder at `path`, up to one without a name, in the arena; NULL: none. A
  * projector named after models of the folder ("mmproj-NAME-F16.gguf") belongs to these, and one without such a name to

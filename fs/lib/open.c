@@ -1,10 +1,10 @@
 /* Opening sources, for wfs.h and for commands, and their notes. */
 #include "base/arena.h"
-#include "formats/archive/location.h"
 #include "fs/lib/lib.h"
 #include "fs/lib/library.h"
 #include "models/derive/derive.h"
 #include "models/formats.h"
+#include "sources/archive/location.h"
 
 #include <errno.h>
 #include <stdlib.h>

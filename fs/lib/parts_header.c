@@ -1,8 +1,8 @@
 #include "fs/lib/parts_header.h"
 
-#include "formats/location_local.h"
 #include "fs/lib/durable.h"
 #include "fs/lib/parts.h"
+#include "sources/location_local.h"
 
 #include <stdlib.h>
 #include <string.h>

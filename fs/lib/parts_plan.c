@@ -1,7 +1,7 @@
 #include "fs/lib/parts_plan.h"
 
-#include "formats/json_write.h"
 #include "fs/lib/source_digest.h"
+#include "text/json_write.h"
 
 #include <errno.h>
 #include <string.h>

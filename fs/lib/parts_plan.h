@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/sha256.h"
-#include "formats/source.h"
+#include "sources/source.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/sha256.h"
-#include "formats/source.h"
+#include "sources/source.h"
 
 enum {
     DIGEST_WHOLE = 64 << 20,   /* bytes of all sources that are read wholly */

@@ -9,11 +9,11 @@
  * about the same size; weights of another model give one many times larger. */
 #pragma once
 
-#include "formats/json_write.h"
 #include "fs/lib/builds.h"
 #include "fs/lib/match.h"
 #include "fs/lib/reproduction.h"
 #include "quant/blocks/codes_check.h"
+#include "text/json_write.h"
 
 /* Verdicts about a tensor, the worst last. */
 enum tensor_verdict {

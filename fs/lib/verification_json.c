@@ -1,6 +1,6 @@
 /* What `wfs verify --json` prints of a comparison, and wfs_compare() returns. */
-#include "formats/json_write.h"
 #include "fs/lib/verification.h"
+#include "text/json_write.h"
 
 enum { DIGITS = 9, SHOWN_ELEMENTS = 16 };
 

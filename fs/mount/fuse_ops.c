@@ -6,8 +6,8 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/source.h"
 #include "fs/mount/refused_writes.h"
+#include "sources/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
 
 #include "base/arena.h"
 #include "base/arrival.h"
-#include "formats/source.h"
 #include "fs/mount/detachment.h"
 #include "fs/mount/device.h"
 #include "fs/tree/pool.h"
+#include "sources/source.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 #include "fs/mount/passthrough.h"
 
 #include "base/lock.h"
-#include "formats/source.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"
+#include "sources/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

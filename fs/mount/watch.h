@@ -1,7 +1,7 @@
 /* The watch on the sources of a mount.
  *
  * Files never change as long as their sources do not, and the kernel keeps their pages. A source that is written to or
- * truncated has changed for good (formats/source.h): from then on, all files that are computed from it fail with EIO,
+ * truncated has changed for good (sources/source.h): from then on, all files that are computed from it fail with EIO,
  * so no reader gets old and new bytes without an error, the log reports the change once, and the kernel drops pages.
  *
  * Three things notice a change: inotify, for every writer on this machine that has not mapped the source; each read,

@@ -4,9 +4,9 @@
  * its own, the components' hf/ directories are also in its hf/, where its loader looks for them. */
 #include "fs/tree/component_files.h"
 
-#include "formats/source.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "sources/source.h"
 
 struct shown_component {
     struct tree *tree;

@@ -1,7 +1,7 @@
 /* Deferred directories: filled by the first look into them, as the plan of their node. */
 #include "base/attempt.h"
-#include "formats/source.h"
 #include "fs/tree/nodes.h"
+#include "sources/source.h"
 
 #include <assert.h>
 

@@ -14,7 +14,7 @@
  * Equal requests with equal inputs have equal times, wherever and whenever they are mounted. */
 #pragma once
 
-#include "formats/source.h"
+#include "sources/source.h"
 
 #include <time.h>
 

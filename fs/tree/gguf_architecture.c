@@ -2,7 +2,7 @@
 
 #include "formats/gguf/cursor.h"
 #include "formats/gguf/kv.h"
-#include "formats/source.h"
+#include "sources/source.h"
 
 enum { LAST_VERSION = 3, PREAMBLE_BYTES = 8 /* magic and version */ };
 

@@ -1,5 +1,5 @@
 /* Identities of virtual files: equal identities mean equal bytes, on every mount, as far as the identities of sources
- * do (formats/source.h). An identity is the SHA-256 of a format version, the version and build of wfs, the identities
+ * do (sources/source.h). An identity is the SHA-256 of a format version, the version and build of wfs, the identities
  * of the declared inputs (formats/origin.h), the model's name, which files contain, the canonical request, and the
  * file's path in its tree. It is known before any input is read, and serves as a key for caches, as an ETag, and as the
  * subject of attestations. */

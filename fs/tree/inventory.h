@@ -2,9 +2,9 @@
  */
 #pragma once
 
-#include "formats/json_write.h"
 #include "fs/tree/tree.h"
 #include "models/references/references.h"
+#include "text/json_write.h"
 
 /* Writes "sources": the name and size of each weights file. */
 void put_sources(struct json_writer *writer, const struct checkpoint *checkpoint);

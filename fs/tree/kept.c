@@ -1,11 +1,11 @@
 #include "fs/tree/kept.h"
 
-#include "formats/location_local.h"
 #include "fs/tree/file_time.h"
 #include "fs/tree/keeper.h"
 #include "fs/tree/kept_key.h"
 #include "fs/tree/kept_scales.h"
 #include "remote/store.h"
+#include "sources/location_local.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

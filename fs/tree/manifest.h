@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/sha256.h"
-#include "formats/json_write.h"
 #include "fs/tree/tree.h"
+#include "text/json_write.h"
 
 #define DIGEST_PREFIX "sha256:"
 enum { DIGEST_TEXT = sizeof DIGEST_PREFIX + SHA256_HEX };

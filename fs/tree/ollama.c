@@ -9,12 +9,12 @@
  * Source: Ollama, manifest/paths.go, types/model/name.go. */
 #include "base/text.h"
 #include "formats/format.h"
-#include "formats/source.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/digests.h"
 #include "fs/tree/library.h"
 #include "fs/tree/manifest.h"
+#include "sources/source.h"
 
 #include <ctype.h>
 #include <string.h>

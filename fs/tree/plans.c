@@ -1,9 +1,9 @@
 /* Plans of files. The first caller or a planner's thread makes a plan; a read repeats it if its spans were dropped. */
 #include "base/attempt.h"
 #include "base/lock.h"
-#include "formats/source.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
+#include "sources/source.h"
 
 #include <string.h>
 #include <time.h>

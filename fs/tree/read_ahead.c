@@ -1,9 +1,9 @@
 #include "fs/tree/read_ahead.h"
 
 #include "base/lock.h"
-#include "formats/source.h"
 #include "fs/tree/kept.h"
 #include "quant/views/dependencies.h"
+#include "sources/source.h"
 
 #include <stdlib.h>
 

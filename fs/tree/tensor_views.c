@@ -1,12 +1,12 @@
 #include "fs/tree/tensor_views.h"
 
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "formats/numpy/write.h"
 #include "formats/shape.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
 #include "quant/views/convert.h"
+#include "text/json_write.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Filling a tree. */
-#include "formats/source_remade.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/nodes.h"
+#include "sources/source_remade.h"
 
 #include <assert.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 #include "fs/tree/nodes.h"
 #include "fs/tree/planner.h"
 
-#include "formats/source.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
+#include "sources/source.h"
 
 #include <stdlib.h>
 

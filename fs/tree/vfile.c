@@ -1,11 +1,11 @@
 #include "fs/tree/vfile.h"
 
 #include "base/binary_search.h"
-#include "formats/source.h"
 #include "fs/tree/kept.h"
 #include "fs/tree/pool.h"
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"
+#include "sources/source.h"
 
 #include <assert.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@ import hashlib
 import pathlib
 import sys
 
-ROOMS = "base fs formats models products quant remote".split()
+ROOMS = "base fs formats models products quant remote sources text".split()
 SOURCES = {".c", ".h", ".inc", ".json", ".proto"}
 
 

@@ -1,7 +1,7 @@
-/* The YAML between "---" lines at the top of a model's README.md (models/yaml/yaml.h). */
+/* The YAML between "---" lines at the top of a model's README.md (text/yaml.h). */
 #pragma once
 
-#include "models/yaml/yaml.h"
+#include "text/yaml.h"
 
 /* Sets *ret_card to the mapping, or to NULL if `readme` has no front matter or it is not a mapping. Fails if the front
  * matter is not YAML, or exceeds the limits. */

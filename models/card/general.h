@@ -7,9 +7,9 @@
 
 #include "formats/checkpoint.h"
 #include "formats/gguf/kv.h"
-#include "formats/json.h"
 #include "models/card/name_parts.h"
 #include "models/references/references.h"
+#include "text/json.h"
 
 /* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL; `references` may
  * be NULL, for the newest builds. Fails if one of the files exists but cannot be read. */

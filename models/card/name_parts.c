@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "models/regex/regex.h"
+#include "text/regex.h"
 
 #include <ctype.h>
 #include <math.h>

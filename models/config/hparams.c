@@ -3,8 +3,8 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "formats/documents.h"
-#include "formats/json_write.h"
 #include "models/config/config_class.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 struct hparams;
 

@@ -1,6 +1,6 @@
 #include "models/config/saved_config.h"
 
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 #include <stdlib.h>
 #include <string.h>

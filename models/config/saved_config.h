@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 #include <stdbool.h>
 

@@ -9,9 +9,9 @@
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "formats/json.h"
 #include "models/convert/model.h"
 #include "models/derive/mlx_names.h"
+#include "text/json.h"
 
 /* An adapted weight. */
 struct adapter_pair {

@@ -4,8 +4,8 @@
  * Source: peft, save_and_load.py; transformers, LlamaForSequenceClassification, PretrainedConfig.num_labels. */
 #include "base/text.h"
 #include "formats/documents.h"
-#include "formats/json_write.h"
 #include "models/derive/merging.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <string.h>

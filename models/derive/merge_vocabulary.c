@@ -1,8 +1,8 @@
 /* A resized vocabulary: config.json and the tokenizer of a merge whose adapter has an embedding of more or fewer rows,
  * as resize_token_embeddings() of transformers leaves the base. */
 #include "formats/documents.h"
-#include "formats/json_write.h"
 #include "models/derive/merging.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <string.h>

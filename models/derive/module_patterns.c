@@ -1,7 +1,7 @@
 #include "models/derive/module_patterns.h"
 
 #include "base/arena.h"
-#include "models/regex/regex.h"
+#include "text/regex.h"
 
 #include <ctype.h>
 #include <stdlib.h>

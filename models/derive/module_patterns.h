@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 struct module_patterns;
 

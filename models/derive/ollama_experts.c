@@ -1,7 +1,7 @@
 /* Gives the experts of a model in Ollama's store, which has a blob for the experts of a layer, the names that were
  * published: a matrix for each expert, instead of a stack for each projection. Quantized stacks are cut like others.
  *
- * Source: formats/location_ollama.h. */
+ * Source: sources/location_ollama.h. */
 #include "base/text.h"
 #include "models/derive/derivation.h"
 

@@ -1,6 +1,6 @@
 #include "models/derive/plain_config.h"
 
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 #include <string.h>
 

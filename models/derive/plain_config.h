@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 #include <stdbool.h>
 #include <stddef.h>

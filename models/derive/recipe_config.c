@@ -1,8 +1,8 @@
 /* config.json of a merge: that of its donor, with the keys that mergekit changes. */
 #include "models/derive/recipe_vocabulary.h"
 
-#include "formats/json_write.h"
 #include "models/derive/plain_config.h"
+#include "text/json_write.h"
 
 #include <stdlib.h>
 #include <string.h>

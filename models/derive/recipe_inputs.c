@@ -3,10 +3,10 @@
 #include "base/text.h"
 #include "formats/components.h"
 #include "formats/documents.h"
-#include "formats/location_local.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
 #include "quant/views/convert.h"
+#include "sources/location_local.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "models/derive/recipe_plan.h"
 
-#include "formats/json_write.h"
 #include "models/derive/recipe_merging.h"
+#include "text/json_write.h"
 
 const struct recipe_plan *recipe_plan_of(const struct checkpoint *checkpoint)
 {

@@ -2,9 +2,9 @@
 #include "models/derive/recipe_vocabulary.h"
 
 #include "formats/documents.h"
-#include "formats/json_write.h"
 #include "models/facts.h"
 #include "models/tokenizers/rebuild.h"
+#include "text/json_write.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,11 +2,11 @@
 
 #include "base/text.h"
 #include "formats/huggingface/hub_cache.h"
-#include "formats/location.h"
 #include "models/derive/derivation.h"
 #include "models/facts.h"
 #include "models/families/drafts.h"
 #include "models/huggingface/hf_checkpoint.h"
+#include "sources/location.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "formats/documents.h"
-#include "formats/json_write.h"
 #include "models/facts.h"
+#include "text/json_write.h"
 
 #include <string.h>
 

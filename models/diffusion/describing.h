@@ -1,8 +1,8 @@
 /* A config.json that is written from the shapes of a component's tensors. */
 #pragma once
 
-#include "formats/json_write.h"
 #include "formats/tensor_set.h"
+#include "text/json_write.h"
 
 /* The component while its configuration is written; `failed` is set by the first tensor that does not fit. */
 struct describing {

@@ -1,7 +1,7 @@
 #include "models/engines/ct_ignored.h"
 
 #include "base/text.h"
-#include "models/regex/regex.h"
+#include "text/regex.h"
 
 #include <string.h>
 

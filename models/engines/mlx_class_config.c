@@ -1,6 +1,6 @@
 #include "models/engines/mlx_class_config.h"
 
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 #include <string.h>
 

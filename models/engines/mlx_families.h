@@ -9,8 +9,8 @@
  * Source: mlx-lm, mlx_lm/models/: __init__(), sanitize(), quant_predicate() and cast_predicate() of each class. */
 #pragma once
 
-#include "formats/json.h"
 #include "quant/views/view.h"
+#include "text/json.h"
 
 #define MLX_CONVOLUTION "c 1 k -> c k 1" /* of a kernel that is not arranged so already */
 #define MLX_FLAT        "flat"           /* all elements in one dimension */

@@ -1,9 +1,9 @@
 /* The tensors of a class of mlx-lm, made from those of a checkpoint by the rows of its family. */
 #pragma once
 
-#include "formats/json.h"
 #include "models/engines/mlx_families.h"
 #include "models/huggingface/hf_model.h"
+#include "text/json.h"
 
 struct mlx_tensor {
     const char *module; /* the path of the module: "model.layers.0.mlp.up_proj" */

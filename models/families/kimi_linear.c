@@ -1,10 +1,10 @@
 /* Kimi-Linear: three layers of delta attention to one of latent attention. conversion/kimi_linear.py. */
 #include "models/families/kimi_linear.h"
 
-#include "formats/json_write.h"
 #include "models/families/deepseek.h"
 #include "models/families/kda.h"
 #include "models/families/layers.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 

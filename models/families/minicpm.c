@@ -1,8 +1,8 @@
 /* MiniCPM 1, 2, 4 and 3. conversion/minicpm.py. */
-#include "formats/json_write.h"
 #include "models/families/deepseek.h"
 #include "models/families/llama.h"
 #include "models/families/phi3.h"
+#include "text/json_write.h"
 
 #include <math.h>
 

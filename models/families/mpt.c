@@ -1,6 +1,6 @@
 /* MPT. conversion/mpt.py. */
-#include "formats/json_write.h"
 #include "models/families/shared.h"
+#include "text/json_write.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SmallThinker. conversion/smallthinker.py. */
-#include "formats/json_write.h"
 #include "models/families/layers.h"
+#include "text/json_write.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.block_sparse_moe.experts.{expert}.down", "blk.{}.ffn_down_exps", .parallel = "column"},

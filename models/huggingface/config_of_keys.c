@@ -1,14 +1,14 @@
 #include "models/huggingface/config_of_keys.h"
 
 #include "base/text.h"
-#include "formats/json.h"
-#include "formats/json_write.h"
 #include "models/config/config_class.h"
 #include "models/families/families.h"
 #include "models/families/shared.h"
 #include "models/family/layer_marks.h"
 #include "models/huggingface/rope_of_tensors.h"
 #include "models/relation/pattern.h"
+#include "text/json.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "models/huggingface/pooling_of_keys.h"
 
 #include "base/arena.h"
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 static bool architecture_number(const struct gguf_kvs *kvs, const char *name, uint64_t *ret_number)
 {

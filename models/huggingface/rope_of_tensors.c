@@ -1,8 +1,8 @@
 #include "models/huggingface/rope_of_tensors.h"
 
-#include "formats/json_write.h"
 #include "models/families/rope_freqs.h"
 #include "quant/views/convert.h"
+#include "text/json_write.h"
 
 #include <math.h>
 

@@ -2,9 +2,9 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "formats/safetensors/write.h"
 #include "models/huggingface/module_order.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>

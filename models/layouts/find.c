@@ -2,7 +2,7 @@
 
 #include "base/system.h"
 #include "base/text.h"
-#include "formats/location_local.h"
+#include "sources/location_local.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 enum { KEY_NAMES_MAX = 16, KEY_ENTRIES_MAX = 16384 };
 

@@ -12,12 +12,12 @@
  * "my.json:7: tensors[0].axes: '...': column 5: ...". Everything lives in the arena. */
 #pragma once
 
-#include "formats/json.h"
-#include "formats/source.h"
 #include "models/family/family.h"
 #include "models/packings/packing.h"
 #include "models/relation/axes.h"
 #include "models/relation/elementwise.h"
+#include "sources/source.h"
+#include "text/json.h"
 
 /* A name, and the expression of its value. */
 struct layout_value {

@@ -1,7 +1,7 @@
 #include "models/layouts/layout_json.h"
 
 #include "formats/documents.h"
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 enum { INDENTATION = 4 };
 

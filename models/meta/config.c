@@ -1,6 +1,6 @@
 #include "models/meta/meta.h"
 
-#include "formats/json_write.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdio.h>

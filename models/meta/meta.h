@@ -18,8 +18,8 @@
 
 #include "base/buffer.h"
 #include "formats/checkpoint.h"
-#include "formats/json.h"
 #include "models/tokenizers/tiktoken.h"
+#include "text/json.h"
 
 /* The model's sizes and options, from params.json, the shards and the tokenizer. */
 struct meta_params {

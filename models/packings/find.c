@@ -1,12 +1,12 @@
 /* The packed weights of a checkpoint. */
 #include "base/sort.h"
 #include "base/text.h"
-#include "formats/source.h"
 #include "models/packings/declared.h"
 #include "models/packings/left_over.h"
 #include "models/packings/packed.h"
 #include "models/packings/packings.h"
 #include "models/packings/rotation.h"
+#include "sources/source.h"
 
 #include <stdlib.h>
 #include <string.h>

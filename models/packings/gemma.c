@@ -9,8 +9,8 @@
  * quantization_config has the bits of all modules, and of those whose names a regular expression finds. Source: the
  * quantizer "gemma" of transformers 5.24. */
 #include "models/packings/packed.h"
-#include "models/regex/regex.h"
 #include "quant/views/convert.h"
+#include "text/regex.h"
 
 #include <inttypes.h>
 #include <string.h>

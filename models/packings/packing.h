@@ -19,10 +19,10 @@
 #pragma once
 
 #include "formats/gguf/kv.h"
-#include "formats/json.h"
-#include "formats/json_write.h"
 #include "formats/tensor_set.h"
 #include "models/references/references.h"
+#include "text/json.h"
+#include "text/json_write.h"
 
 enum { PACKING_MAX_PARTS = 8, PACKING_MAX_METHODS = 8, PACKING_MAX_TITLES = 4 };
 

@@ -4,7 +4,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "models/quantize/mix_rules.h"
-#include "models/regex/regex.h"
+#include "text/regex.h"
 
 #include <ctype.h>
 #include <stdlib.h>

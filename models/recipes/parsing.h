@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/recipes/recipe.h"
-#include "models/yaml/yaml.h"
+#include "text/yaml.h"
 
 enum { RECIPE_MAX_VALUES = 1 << 18 }; /* values of parameters that aliases may multiply */
 

@@ -2,7 +2,7 @@
  * before: a BPE of bytes in letters of their own, a BPE or Unigram model of SentencePiece pieces, or WordPiece. */
 #pragma once
 
-#include "formats/json.h"
+#include "text/json.h"
 
 enum hf_kind {
     HF_OTHER, /* none of these, or no tokenizer.json */

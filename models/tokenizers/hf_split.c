@@ -3,8 +3,8 @@
 
 #include "base/binary_search.h"
 #include "base/text.h"
-#include "models/regex/regex.h"
 #include "models/tokenizers/byte_alphabet.h"
+#include "text/regex.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "models/tokenizers/hf_vocabulary.h"
 
 #include "base/text.h"
-#include "formats/json_write.h"
 #include "models/tokenizers/byte_alphabet.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 
 #include "base/arena.h"
 #include "formats/gguf/kv.h"
-#include "formats/json_write.h"
 #include "models/tokenizers/token_list.h"
+#include "text/json_write.h"
 
 enum { NO_TOKEN = -1, TOKEN_NO_PIECE = -1000 /* the converter's score for tokens that are not pieces */ };
 

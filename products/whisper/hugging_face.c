@@ -2,12 +2,12 @@
  * tensors from the order of the class's modules, whatever that of the file: rounded to F16, as the script does before
  * it writes F32. */
 #include "formats/documents.h"
-#include "formats/json.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
 #include "products/whisper/forms.h"
 #include "products/whisper/tokens.h"
 #include "quant/views/convert.h"
+#include "text/json.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* Whisper as OpenAI publishes it: a torch file with `dims` and `model_state_dict`, whose names whisper.cpp keeps. The
  * tokens are in two files of OpenAI's repository, multilingual.tiktoken and gpt2.tiktoken. */
 #include "base/text.h"
-#include "formats/json.h"
 #include "products/whisper/forms.h"
 #include "products/whisper/tokens.h"
+#include "text/json.h"
 
 #include <inttypes.h>
 #include <string.h>

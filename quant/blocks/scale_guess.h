@@ -20,7 +20,7 @@ struct scale_guess {
 const struct scale_guess *scale_guess_of(const struct dtype *dtype);
 
 /* Guesses the scales of blocks that have the scales of whole blocks: a byte for each sub-block, as the plane of scales
- * has them (formats/archive/block_planes.h), and one for each minimum after those, unless they share a byte. */
+ * has them (sources/archive/block_planes.h), and one for each minimum after those, unless they share a byte. */
 void scale_guess_make(const struct scale_guess *guess, const float *values, const unsigned char *blocks,
                       size_t n_blocks, unsigned char *ret_scales);
 

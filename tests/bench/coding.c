@@ -1,7 +1,7 @@
 /* Codes the numbers of a file, and decodes them again: how much smaller they are, and the rates on one core, of the
  * processor's time. Arguments: a coding, a file of numbers or safetensors, and for differences the base's file. For
  * codings of blocks the numbers are F32, and are quantized first. */
-#include "formats/archive/coding.h"
+#include "sources/archive/coding.h"
 
 #include "base/arena.h"
 #include "base/checked.h"

@@ -3,7 +3,7 @@
 
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"
-#include "formats/source_file.h"
+#include "sources/source_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

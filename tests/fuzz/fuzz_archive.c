@@ -1,8 +1,8 @@
 /* The index of an archive and a manifest, with a NUL between them. The index finds the manifest by any digest.
  *
  * Holds: a refusal is one line, and the members that are taken have names of folders, in order. */
-#include "formats/archive/archive.h"
-#include "formats/location_scheme.h"
+#include "sources/archive/archive.h"
+#include "sources/location_scheme.h"
 #include "tests/fuzz/fuzz.h"
 
 struct documents_of_archive {

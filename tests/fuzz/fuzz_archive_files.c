@@ -3,7 +3,7 @@
  * Holds: a refusal is one line, and what was taken stays in its folder: paths ascend, each is in a folder of the list,
  * and segments fill their files. */
 #include "base/buffer.h"
-#include "formats/archive/files.h"
+#include "sources/archive/files.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { PACKS = 3 };

@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/checked.h"
-#include "formats/archive/lines.h"
-#include "formats/archive/pack.h"
+#include "sources/archive/lines.h"
+#include "sources/archive/pack.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { HEAD = 4, LARGEST_READ = 1 << 20 };

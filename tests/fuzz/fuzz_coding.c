@@ -5,7 +5,7 @@
  * that are coded, instead of frames, comes back. */
 #include "base/arena.h"
 #include "base/checked.h"
-#include "formats/archive/coding.h"
+#include "sources/archive/coding.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LENGTH = 2 };

@@ -1,8 +1,8 @@
 /* Any text as a web server's list of a folder, in HTML and in JSON.
  *
  * Holds for every name that is found: it is in the folder. */
-#include "formats/listing.h"
 #include "remote/libcurl.h"
+#include "sources/listing.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
  *
  * Holds for what is accepted: each tensor lies in its storage, has a name of its own, and can be read; extras are JSON.
  */
-#include "formats/json.h"
+#include "text/json.h"
 
 #include "tests/fuzz/read_pickle.h"
 #include "tests/fuzz/read_tensors.h"

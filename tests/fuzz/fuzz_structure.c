@@ -15,10 +15,10 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "formats/json.h"
-#include "formats/json_write.h"
 #include "tests/fuzz/time_limit.h"
 #include "tests/unit/files.h"
+#include "text/json.h"
+#include "text/json_write.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

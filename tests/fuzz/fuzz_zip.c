@@ -4,8 +4,8 @@
  * inflated to its size or is an error, and again after the cache dropped it, and libzip, the second reader, reads the
  * same bytes or refuses them as well.
  * Most changed inputs get the places of their headers again. */
-#include "formats/zip/chunk_cache.h"
 #include "formats/zip/deflate_index.h"
+#include "sources/chunk_cache.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,9 +1,9 @@
-/* code CODING [BASE] <chunk >frames: codes one chunk (formats/archive/coding.h). BASE is a file with as many values: of
+/* code CODING [BASE] <chunk >frames: codes one chunk (sources/archive/coding.h). BASE is a file with as many values: of
  * the base, or F32 values in little-endian order. */
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/little_endian.h"
-#include "formats/archive/coding.h"
+#include "sources/archive/coding.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A source that cannot be reached for a while, as on a server. */
 #pragma once
 
-#include "formats/source.h"
+#include "sources/source.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "formats/checkpoint_builder.h"
 
 #include "formats/documents.h"
-#include "formats/location.h"
+#include "sources/location.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 #include "tests/unit/notes.h"

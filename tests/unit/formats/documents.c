@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/location.h"
+#include "sources/location.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* A value that is made once, whoever asks first; a reason that is said once. */
 #include "formats/once.h"
-#include "formats/source.h"
+#include "sources/source.h"
 #include "tests/unit/check.h"
 
 #include <stdatomic.h>

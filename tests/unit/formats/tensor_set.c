@@ -2,7 +2,7 @@
 #include "formats/tensor_set.h"
 
 #include "base/little_endian.h"
-#include "formats/location.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"

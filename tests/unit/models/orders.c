@@ -2,7 +2,6 @@
  * numbers, described in lines. Expected values: what convert_hf_to_gguf.py of llama.cpp wrote for checkpoints
  * with these tensors, --outtype bf16: see make_orders.py. */
 #include "base/text.h"
-#include "formats/json.h"
 #include "models/convert/model.h"
 #include "models/derive/derive.h"
 #include "models/family/family.h"
@@ -14,6 +13,7 @@
 #include "tests/unit/notes.h"
 #include "tests/unit/write_pieces.h"
 #include "tests/unit/write_safetensors.h"
+#include "text/json.h"
 
 /* Tensors, one a line: "NAME ROWSxCOLUMNS", a [0-3] in the name for every number from 0 to 3. All are BF16, unless
  * there is a letter before the shape (stored_dtypes). */

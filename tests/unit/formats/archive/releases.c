@@ -1,8 +1,8 @@
 /* Archives of releases, which every later version reads: tests/data/archives/VERSION, with the SHA-256 of the originals
  * (tests/data/make_archive.py). */
 #include "base/arena.h"
-#include "formats/archive/location.h"
-#include "formats/source.h"
+#include "sources/archive/location.h"
+#include "sources/source.h"
 #include "tests/unit/check.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "formats/checkpoint.h"
 #include "formats/gguf/write.h"
-#include "formats/source.h"
+#include "sources/source.h"
 #include "tests/unit/formats/readers_table.h"
 #include "tests/unit/models/laid_out.h"
 #include "tests/unit/write_safetensors.h"

@@ -1,7 +1,7 @@
 /* Values of every type, in every version and byte order: read, taken and written again. */
 #include "base/arena.h"
 #include "formats/gguf/kv.h"
-#include "formats/location.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/write_gguf.h"

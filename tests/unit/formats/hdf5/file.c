@@ -4,7 +4,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 
-#include "formats/location.h"
+#include "sources/location.h"
 
 #include <stdlib.h>
 #include <string.h>

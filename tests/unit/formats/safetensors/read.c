@@ -2,7 +2,7 @@
  * safetensors/src/tensor.rs); what it decides was found by running it, see tests/interop/test_safetensors.py. */
 #include "base/text.h"
 #include "formats/checkpoint.h"
-#include "formats/json.h"
+#include "text/json.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"

@@ -4,7 +4,7 @@
 
 #include "base/little_endian.h"
 #include "formats/checkpoint.h"
-#include "formats/source.h"
+#include "sources/source.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"

@@ -1,8 +1,8 @@
 /* Deflated members of several chunks: any range is read through the index, whatever is in the cache. */
 #include "formats/zip/deflate_index.h"
 
-#include "formats/location.h"
-#include "formats/zip/chunk_cache.h"
+#include "sources/chunk_cache.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/write_zip.h"

@@ -3,9 +3,9 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "formats/location.h"
 #include "formats/zip/deflate_index.h"
 #include "formats/zip/libzip.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/write_zip.h"

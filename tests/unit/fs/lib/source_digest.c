@@ -2,7 +2,7 @@
  */
 #include "fs/lib/source_digest.h"
 
-#include "formats/location_local.h"
+#include "sources/location_local.h"
 #include "tests/unit/check.h"
 
 #include <fcntl.h>

@@ -2,9 +2,9 @@
  * Linux 6.18. */
 #include "fs/mount/passthrough.h"
 
-#include "formats/source.h"
 #include "fs/tree/content_options.h"
 #include "models/formats.h"
+#include "sources/source.h"
 #include "tests/unit/check.h"
 #include "tests/unit/write_safetensors.h"
 

@@ -2,7 +2,7 @@
 #include "fs/tree/read_ahead.h"
 
 #include "base/arena.h"
-#include "formats/source.h"
+#include "sources/source.h"
 #include "tests/unit/check.h"
 
 enum { MIB = 1 << 20, ROWS = 256, SOURCE_BYTES = 256 * MIB, GRANULE = 256 * 1024, N_GRANULES = SOURCE_BYTES / GRANULE };

@@ -3,8 +3,8 @@
 #include "base/arrival.h"
 #include "base/little_endian.h"
 #include "formats/checkpoint.h"
-#include "formats/location.h"
 #include "fs/tree/pool.h"
+#include "sources/location.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>

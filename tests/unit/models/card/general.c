@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/location.h"
+#include "sources/location.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 

@@ -2,10 +2,10 @@
  * What the families' own rows give is opened by transformers in tests/interop. */
 #include "models/huggingface/config_of_keys.h"
 
-#include "formats/json.h"
 #include "models/families/families.h"
 #include "models/families/shared.h"
 #include "tests/unit/check.h"
+#include "text/json.h"
 
 static const struct key_row keys[] = {
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},

@@ -1,7 +1,7 @@
 /* Layout files: what is read of them, and the file, the line and the place of what is wrong. */
 #include "models/layouts/layout_file.h"
 
-#include "formats/location.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

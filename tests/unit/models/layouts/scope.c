@@ -2,7 +2,7 @@
 #include "models/layouts/scope.h"
 #include "models/packings/packings.h"
 
-#include "formats/location.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "formats/checkpoint_builder.h"
-#include "formats/location.h"
 #include "models/tokenizers/vocab.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

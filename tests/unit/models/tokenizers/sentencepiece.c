@@ -1,8 +1,8 @@
 /* Vocabularies that a small file makes large: refused with a reason, before anything is made. */
 #include "formats/checkpoint_builder.h"
 
-#include "formats/location.h"
 #include "models/tokenizers/vocab.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

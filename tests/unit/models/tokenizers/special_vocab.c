@@ -2,8 +2,8 @@
  * of get_vocab_base_pre(), whose answers these are. */
 #include "formats/checkpoint_builder.h"
 
-#include "formats/location.h"
 #include "models/tokenizers/vocab.h"
+#include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

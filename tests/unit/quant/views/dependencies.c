@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "formats/bits.h"
-#include "formats/source.h"
 #include "models/packings/packed.h"
 #include "models/packings/repack.h"
 #include "quant/merge/merge.h"
@@ -20,6 +19,7 @@
 #include "quant/views/product.h"
 #include "quant/views/rotary.h"
 #include "quant/views/unpack.h"
+#include "sources/source.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

@@ -1,6 +1,0 @@
-/* The rows of the table of codings (coding.c), by file; each ends with one without a name. */
-#pragma once
-
-#include "formats/archive/coding.h"
-
-extern const struct coding planes_codings[], fields_codings[], codes_codings[], cast_codings[], difference_codings[];

@@ -1,0 +1,6 @@
+/* The rows of the table of codings (coding.c), by file; each ends with one without a name. */
+#pragma once
+
+#include "sources/archive/coding.h"
+
+extern const struct coding planes_codings[], fields_codings[], codes_codings[], cast_codings[], difference_codings[];

@@ -1,0 +1,210 @@
+#include "sources/archive/pack_writer.h"
+
+#include "base/arena.h"
+#include "sources/archive/lines.h"
+#include "text/json_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { AT_ONCE = 8 /* chunks that are coded at once */ };
+
+/* A chunk that is being coded. */
+struct coded {
+    struct coder *coder;
+    const unsigned char *bytes;
+    unsigned char *frames; /* of the size of the bound of a chunk of the tensor */
+    size_t length;         /* of the frames */
+    bool failed;
+    struct error error;
+};
+
+struct pack_writer {
+    pack_put *put;
+    void *context;
+    pack_run *run;
+    struct pack_writer_tensor tensor; /* the last */
+    uint64_t taken;                   /* its bytes that are written */
+    unsigned char *chunk;             /* what has come of the next one */
+    size_t in_chunk;
+    struct coded coded[AT_ONCE];
+    struct buffer list, sizes;
+    uint64_t n_bytes;
+    uint32_t n_tensors;
+};
+
+struct pack_writer *pack_writer_new(pack_put *put, void *context, pack_run *run)
+{
+    struct pack_writer *writer = memory_alloc(sizeof *writer);
+    *writer = (struct pack_writer){.put = put, .context = context, .run = run};
+    for (size_t i = 0; i < AT_ONCE; i++)
+        writer->coded[i].coder = coder_new();
+    return writer;
+}
+
+void pack_writer_free(struct pack_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        coder_free(writer->coded[i].coder);
+        free(writer->coded[i].frames);
+    }
+    buffer_free(&writer->list);
+    buffer_free(&writer->sizes);
+    free(writer->chunk);
+    free(writer);
+}
+
+static void put_input(struct json_writer *json, const struct pack_writer_tensor *tensor)
+{
+    char hex[SHA256_HEX + 1];
+    digest_hex(&tensor->input.digest, hex);
+    json_begin_array(json, "input");
+    json_put_text(json, NULL, hex);
+    json_put_number(json, NULL, tensor->input.number);
+    if (tensor->coding->input == CODING_VALUES)
+        json_put_text(json, NULL, tensor->input.dtype->name);
+    json_end(json);
+    if (tensor->input.swap.run == 0)
+        return;
+    json_begin_array(json, "swap");
+    json_put_number(json, NULL, tensor->input.swap.rows);
+    json_put_number(json, NULL, tensor->input.swap.columns);
+    json_put_number(json, NULL, tensor->input.swap.run);
+    json_end(json);
+}
+
+void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor)
+{
+    struct json_writer json = {.out = &writer->list, .letters = JSON_UTF8, .compact = true};
+    char hex[SHA256_HEX + 1];
+    digest_hex(&tensor->digest, hex);
+    json_begin_object(&json, NULL);
+    json_put_number(&json, "length", tensor->length);
+    json_put_text(&json, "sha256", hex);
+    json_put_text(&json, "coding", tensor->coding->name);
+    if (tensor->dtype != NULL)
+        json_put_text(&json, "dtype", tensor->dtype->name);
+    if (tensor->name != NULL)
+        json_put_text(&json, "name", tensor->name);
+    if (tensor->coding->input != CODING_ALONE)
+        put_input(&json, tensor);
+    json_end(&json);
+    buffer_append_text(&writer->list, "\n");
+    size_t whole = coding_chunk_bytes(tensor->coding);
+    writer->chunk = memory_resize(writer->chunk, whole);
+    for (size_t i = 0; i < AT_ONCE; i++)
+        writer->coded[i].frames = memory_resize(writer->coded[i].frames, coding_bound(tensor->coding, whole));
+    writer->tensor = *tensor;
+    writer->taken = 0;
+    writer->n_tensors++;
+}
+
+/* Returns how many bytes chunk number `i` of those that are coded now has. */
+static size_t bytes_of(const struct pack_writer *writer, size_t i)
+{
+    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
+    const uint64_t left = writer->tensor.length - writer->taken - i * whole;
+    return left < whole ? (size_t)left : whole;
+}
+
+static void code_chunk(void *context, size_t i)
+{
+    struct pack_writer *writer = context;
+    struct coded *coded = &writer->coded[i];
+    const struct coding *coding = writer->tensor.coding;
+    const struct coding_input input = coding->input == CODING_VALUES ? pack_input_values(&writer->tensor.input)
+                                                                     : pack_input_bytes(&writer->tensor.input);
+    const uint64_t at = writer->taken + i * coding_chunk_bytes(coding);
+    const struct coding_chunk chunk = {at / coding->unit_bytes * coding->unit_values, bytes_of(writer, i),
+                                       coding->input != CODING_ALONE ? &input : NULL};
+    coded->failed =
+        !coding_encode(coding, coded->coder, &chunk, coded->bytes, coded->frames, &coded->length, &coded->error);
+}
+
+/* Codes and writes the next chunks, which lie one after the other. */
+static bool write_chunks(struct pack_writer *writer, const unsigned char *bytes, size_t n, struct error *error)
+{
+    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
+    for (size_t i = 0; i < n; i++)
+        writer->coded[i].bytes = bytes + i * whole;
+    writer->run(n, code_chunk, writer);
+    for (size_t i = 0; i < n; i++) {
+        const struct coded *coded = &writer->coded[i];
+        if (coded->failed) {
+            *error = coded->error;
+            return false;
+        }
+        buffer_append_le(&writer->sizes, coded->length, 4);
+        writer->n_bytes += coded->length;
+        writer->taken += bytes_of(writer, 0);
+        if (!writer->put(writer->context, coded->frames, coded->length, error))
+            return false;
+    }
+    return true;
+}
+
+/* Returns how many chunks the bytes begin with that can be coded now. */
+static size_t count_whole(const struct pack_writer *writer, size_t length)
+{
+    size_t n = 0;
+    for (size_t next; n < AT_ONCE && length > 0 && (next = bytes_of(writer, n)) <= length; n++)
+        length -= next;
+    return n;
+}
+
+bool pack_writer_add(struct pack_writer *writer, const void *bytes, size_t length, struct error *error)
+{
+    const unsigned char *from = bytes;
+    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
+    for (size_t n; length > 0; from += n, length -= n) {
+        const size_t n_chunks = writer->in_chunk == 0 ? count_whole(writer, length) : 0;
+        if (n_chunks > 0) {
+            n = (n_chunks - 1) * whole + bytes_of(writer, n_chunks - 1);
+            if (!write_chunks(writer, from, n_chunks, error))
+                return false;
+            continue;
+        }
+        const size_t room = bytes_of(writer, 0) - writer->in_chunk;
+        n = length < room ? length : room;
+        memcpy(writer->chunk + writer->in_chunk, from, n);
+        writer->in_chunk += n;
+        if (n == room) {
+            writer->in_chunk = 0;
+            if (!write_chunks(writer, writer->chunk, 1, error))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool pack_writer_finish(struct pack_writer *writer, struct error *error)
+{
+    struct buffer frame = {0}, content = {0};
+    lines_append_frame(&writer->list, &content);
+    size_t list = content.length;
+    buffer_append(&content, writer->sizes.bytes, writer->sizes.length);
+    buffer_append_le(&content, list, 8);
+    buffer_append_le(&content, writer->sizes.length / 4, 8);
+    buffer_append(&content, PACK_MAGIC, 8);
+    buffer_append_le(&frame, PACK_SKIPPABLE, 4);
+    buffer_append_le(&frame, content.length, 4);
+    bool good = content.length <= UINT32_MAX || error_set(error, "too many tensors for one pack; add fewer at once");
+    good = good && writer->put(writer->context, frame.bytes, frame.length, error) &&
+           writer->put(writer->context, content.bytes, content.length, error);
+    writer->n_bytes += frame.length + content.length;
+    buffer_free(&frame);
+    buffer_free(&content);
+    return good;
+}
+
+uint32_t pack_writer_count(const struct pack_writer *writer)
+{
+    return writer->n_tensors;
+}
+
+uint64_t pack_writer_bytes(const struct pack_writer *writer)
+{
+    return writer->n_bytes;
+}

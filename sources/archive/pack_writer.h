@@ -1,0 +1,36 @@
+/* Writing a pack (pack.h): tensors one after the other, then the index. Bytes leave in order; nothing is held but
+ * some chunks and the index. */
+#pragma once
+
+#include "sources/archive/pack.h"
+
+/* Takes the next bytes of the pack. */
+typedef bool pack_put(void *context, const void *bytes, size_t length, struct error *error);
+
+struct pack_writer;
+
+/* Calls task(context, i) for every i below n_tasks, on any threads, and returns when all are done. */
+typedef void pack_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context);
+
+/* Makes a writer, whose chunks are coded by `run`, several at once. */
+struct pack_writer *pack_writer_new(pack_put *put, void *context, pack_run *run);
+void pack_writer_free(struct pack_writer *writer); /* NULL is allowed */
+
+/* Begins a tensor. Its bytes follow, in pieces of any length, `length` in all; `digest` is theirs. */
+struct pack_writer_tensor {
+    uint64_t length;
+    const struct coding *coding;
+    struct pack_input input;   /* unless the coding is CODING_ALONE */
+    const struct dtype *dtype; /* NULL: unknown */
+    const char *name;          /* NULL: unknown; used during the call */
+    struct digest digest;
+};
+void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor);
+bool pack_writer_add(struct pack_writer *writer, const void *bytes, size_t length, struct error *error);
+
+/* Writes the index. */
+bool pack_writer_finish(struct pack_writer *writer, struct error *error);
+
+/* Return the number of tensors so far, and the bytes that are written. */
+uint32_t pack_writer_count(const struct pack_writer *writer);
+uint64_t pack_writer_bytes(const struct pack_writer *writer);

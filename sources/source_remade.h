@@ -1,0 +1,20 @@
+/* A source whose bytes are made, and made again when they are needed: long values that are read rarely, of which a
+ * process may have hundreds.
+ *
+ * The bytes are kept while they are among those of all such sources that were read last, up to REMADE_KEPT bytes in the
+ * process; those read last are kept whatever their size. Safe from any thread. */
+#pragma once
+
+#include "sources/source.h"
+
+enum { REMADE_KEPT = 16 << 20 }; /* the largest usual vocabulary, that of Gemma, has 15 MB */
+
+/* Makes the same parts each time, in empty buffers that the caller frees. Called by readers, on any thread, one at a
+ * time. */
+typedef bool remade_function(void *context, struct buffer *parts, size_t n_parts, struct error *error);
+
+/* Makes a source that belongs to a file, as source_new() does: its bytes are those of at least one part, none of them
+ * empty, whose memory it takes, or whose lengths it knows: parts without bytes are made when they are read. `name`
+ * lives as long as the source. A read fails if make() does, or makes parts of other lengths. */
+struct source *source_remade_new(const struct source *base, const char *name, struct buffer *parts, size_t n_parts,
+                                 remade_function *make, void *context);

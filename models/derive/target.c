@@ -4,7 +4,7 @@
 #include "formats/huggingface/hub_cache.h"
 #include "models/derive/derivation.h"
 #include "models/facts.h"
-#include "models/families/drafts.h"
+#include "models/families/drafts/drafts.h"
 #include "models/huggingface/hf_checkpoint.h"
 #include "sources/location.h"
 

@@ -1,5 +1,5 @@
 /* Trinity. conversion/afmoe.py. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate", .parallel = "row"},

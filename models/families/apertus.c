@@ -2,7 +2,7 @@
  *
  * The activation function has four numbers a layer, tensors here and keys there. Making the model reads only these. */
 #include "base/text.h"
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 #include <inttypes.h>
 #include <string.h>

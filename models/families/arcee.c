@@ -1,5 +1,5 @@
 /* Arcee AFM. conversion/llama.py. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 static const struct config_row config_rows[] = {
     {"hidden_act", FROM_TEXT, .text = "'relu2'"},

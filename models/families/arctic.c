@@ -1,5 +1,5 @@
 /* Arctic, of Snowflake: a dense MLP in parallel with experts. conversion/arctic.py. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.residual_layernorm", "blk.{}.ffn_norm"},

@@ -1,5 +1,5 @@
 /* Ling and Ring 1 and 2, the first two generations of Bailing, and Sarvam. conversion/bailingmoe.py. */
-#include "models/families/nextn.h"
+#include "models/families/drafts/nextn.h"
 #include "quant/views/column_norm.h"
 #include "quant/views/less_mean.h"
 

@@ -1,9 +1,9 @@
 /* Ling 3, the third generation of Bailing: delta attention, and latent attention in the last layer of each group.
  * conversion/bailingmoe3.py. */
-#include "models/families/deepseek.h"
-#include "models/families/kda.h"
+#include "models/families/deepseek/deepseek.h"
+#include "models/families/drafts/nextn.h"
+#include "models/families/kimi/kda.h"
 #include "models/families/layers.h"
-#include "models/families/nextn.h"
 
 #include <string.h>
 

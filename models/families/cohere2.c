@@ -1,7 +1,7 @@
 /* Cohere's second generation: Command A, Command R7B, and models with experts. conversion/command_r.py. */
 #include "base/text.h"
+#include "models/families/drafts/nextn.h"
 #include "models/families/layers.h"
-#include "models/families/nextn.h"
 #include "quant/views/convert.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* dots3-note, the text model: latent attention in two sizes, with an indexer in layers that see all tokens.
  * conversion/dots3.py, Dots3NoteModel. */
-#include "models/families/deepseek.h"
+#include "models/families/deepseek/deepseek.h"
+#include "models/families/drafts/nextn.h"
 #include "models/families/layers.h"
-#include "models/families/nextn.h"
 
 #include <inttypes.h>
 #include <math.h>

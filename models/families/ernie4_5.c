@@ -1,5 +1,5 @@
 /* ERNIE 4.5, dense and with experts, and PaddleOCR-VL's language model. conversion/ernie.py. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 #include <string.h>
 

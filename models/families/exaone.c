@@ -1,7 +1,7 @@
 /* EXAONE 3, 4 and 4.5, dense and with experts. conversion/exaone.py. */
 #include "base/text.h"
+#include "models/families/drafts/nextn.h"
 #include "models/families/layers.h"
-#include "models/families/nextn.h"
 #include "models/families/rope_freqs.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * every key head, then the second ... Dimensions: group (key heads), share, key_dim, value_dim, gate_dim. */
 #pragma once
 
-#include "models/families/nextn.h"
+#include "models/families/drafts/nextn.h"
 
 extern const struct relation_row gated_delta_tensors[];         /* for both */
 extern const struct relation_row gated_delta_grouped_tensors[]; /* for Qwen 3.5: reorders the value heads */

@@ -1,5 +1,5 @@
 /* GroveMoE: Qwen 3 with experts; each two experts share a smaller one in parallel. conversion/grovemoe.py. */
-#include "models/families/qwen.h"
+#include "models/families/qwen/qwen.h"
 
 enum { EXPERTS_PER_GROUP = 2 };
 

@@ -1,6 +1,6 @@
 /* Hunyuan, dense and with experts, and Hy3. conversion/hunyuan.py. */
-#include "models/families/nextn.h"
-#include "models/families/qwen.h"
+#include "models/families/drafts/nextn.h"
+#include "models/families/qwen/qwen.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Hunyuan 4: DeepSeek's latent attention with a gate and a sink, indexers in some layers, hyper-connections.
  * conversion/hy_v4.py. */
-#include "models/families/deepseek.h"
+#include "models/families/deepseek/deepseek.h"
 #include "models/families/layers.h"
 
 #define ATTENTION "model.layers.{}.self_attn."

@@ -1,6 +1,6 @@
 /* InternLM 2. conversion/internlm.py. InternLM 3 is a Llama with its own vocabulary, and without rope_freqs.weight,
  * which the converter writes for none of its models. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 /* Each key head's queries, key and value follow one another. */
 static const struct relation_row tensors[] = {

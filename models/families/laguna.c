@@ -1,6 +1,6 @@
 /* Laguna, of poolside: gates on the results of attention, layers with a window, and experts. conversion/laguna.py. */
 #include "models/families/layers.h"
-#include "models/families/qwen.h"
+#include "models/families/qwen/qwen.h"
 #include "models/tokenizers/tokenizer_files.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Maincoder. conversion/maincoder.py. */
-#include "models/families/qwen.h"
+#include "models/families/qwen/qwen.h"
 
 const struct family maincoder_family = {
     .name = "maincoder",

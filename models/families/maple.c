@@ -1,6 +1,6 @@
 /* Maple: Qwen 3 MoE with windows, and no rope in the layers without one. conversion/maple.py. */
 #include "models/families/layers.h"
-#include "models/families/qwen.h"
+#include "models/families/qwen/qwen.h"
 
 static const double limit_of_gates = 7; /* a constant of the model's own code */
 

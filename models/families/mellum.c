@@ -1,6 +1,6 @@
 /* Mellum 2, of JetBrains: Qwen 3 with experts, and some layers with a window. conversion/mellum.py. */
 #include "models/families/layers.h"
-#include "models/families/qwen.h"
+#include "models/families/qwen/qwen.h"
 
 static bool emit_window(struct model_builder *builder, struct error *error)
 {

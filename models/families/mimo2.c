@@ -1,8 +1,8 @@
 /* MiMo-V2: sinks in layers with a window. conversion/mimo.py.
  *
  * The configuration lacks the number of layers that predict: the converter assumes 3. */
+#include "models/families/drafts/nextn.h"
 #include "models/families/layers.h"
-#include "models/families/nextn.h"
 #include "models/packings/packings.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* MiniMax M2; and M3: M2 with norms stored minus one, a shared expert, dense layers and sparse attention.
  * conversion/minimax.py. */
-#include "models/families/qwen.h"
+#include "models/families/qwen/qwen.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Nanbeige 4.2: Llama that runs its layers several times. conversion/nanbeige.py. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 /* Computes the number of loops; 0 and null mean 1. */
 static bool compute_loops(const struct model_builder *builder, double *ret_value, struct error *error)

@@ -1,5 +1,5 @@
 /* Pangu Embedded, of Huawei. conversion/pangu.py. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 /* Leaves out a tied head, stored or not. */
 static const struct relation_row tensors[] = {{"lm_head.weight", NULL, .when = "tie_word_embeddings"}, {0}};

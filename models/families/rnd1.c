@@ -1,5 +1,5 @@
 /* RND1, a diffusion language model: Qwen 3 with experts and bidirectional attention. conversion/qwen.py. */
-#include "models/families/qwen.h"
+#include "models/families/qwen/qwen.h"
 
 const struct family rnd1_family = {
     .name = "rnd1",

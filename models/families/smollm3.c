@@ -1,5 +1,5 @@
 /* SmolLM 3: conversion/llama.py's tensors and keys under another architecture. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 const struct family smollm3_family = {
     .name = "smollm3",

@@ -1,6 +1,6 @@
 /* XVERSE, whose layers are Llama's. conversion/xverse.py, except keys that several heads share: the converter regroups
  * their rows by a wrong number of heads. */
-#include "models/families/llama.h"
+#include "models/families/llama/llama.h"
 
 static const struct key_row keys[] = {
     {"tensor_data_layout", GGUF_STRING, ALWAYS, .text = "Meta AI original pth"},

@@ -1,5 +1,5 @@
 /* Names of the layers that predict ahead, there and back. */
-#include "models/families/nextn.h"
+#include "models/families/drafts/nextn.h"
 #include "tests/unit/check.h"
 
 static const struct {

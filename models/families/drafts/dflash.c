@@ -1,0 +1,584 @@
+/* DFlash: layers of Qwen 3 that draft a block of tokens for a target model, from the hidden states of some of its
+ * layers; and DSpark, which adds a Markov head. conversion/qwen.py. */
+#include "base/text.h"
+#include "models/families/drafts/drafts.h"
+#include "models/families/layers.h"
+#include "models/families/qwen/qwen.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct relation_row tensors[] = {
+    {"model.t2d", NULL},
+    {"model.d2t", NULL},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(head pair half) ... -> (head half pair) ...", "head",
+     .when = "adjacent_pairs"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", "(kv_head pair half) ... -> (kv_head half pair) ...",
+     "kv_head", .when = "adjacent_pairs"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", "(pair half) -> (half pair)", .when = "adjacent_pairs"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", "(pair half) -> (half pair)", .when = "adjacent_pairs"},
+    {"model.layers.{}.self_attn.sinks", "blk.{}.attn_sinks.weight", .parallel = "row"},
+    {"model.layers.{}.attention_conv.base_kernel", "blk.{}.attn_conv_base"},
+    {"model.layers.{}.attention_conv.kernel_projection", "blk.{}.attn_conv_proj"},
+    {"model.layers.{}.mlp_conv.base_kernel", "blk.{}.ffn_conv_base"},
+    {"model.layers.{}.mlp_conv.kernel_projection", "blk.{}.ffn_conv_proj"},
+    {"model.candidate_selector.predecessor_codebook", "selector_predecessor.weight"},
+    {"model.candidate_selector.successor_codebook", "selector_successor.weight"},
+    {"model.candidate_selector.hidden_projection", "selector_hidden"},
+    {"model.fc", "fc"},
+    {"model.hidden_norm", "enc.output_norm"},
+    {"model.markov_head.markov_w1", "markov_w1", .parallel = "row"},
+    {"model.markov_head.markov_w2", "markov_w2", .parallel = "row"},
+    {"model.confidence_head.proj", "conf_proj"},
+    {"model.lm_head", "output", .parallel = "row"},
+    {0},
+};
+
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    static const char prefix[] = "model.";
+    if (direction == FORWARD && !text_starts_with(name, prefix))
+        name = arena_printf(arena, "%s%s", prefix, name);
+    bool is_left_out =
+        (text_starts_with(name, "model.embed_tokens.") && dimensions_get(dimensions, "embedding") == 0) ||
+        (text_starts_with(name, "model.lm_head.") && dimensions_get(dimensions, "own_head") == 0);
+    return direction == FORWARD && is_left_out ? NULL : name;
+}
+
+extern const struct family dflash_family, muse_glimmer_assistant_family;
+
+static bool is_dspark(const struct model_builder *builder)
+{
+    return strstr(builder->hf->name, "DSpark") != NULL;
+}
+
+static bool is_given(const struct json *value)
+{
+    return value != NULL && json_type(value) != JSON_NULL;
+}
+
+/* Decides whether the draft has an embedding and a head of its own, or the target's. */
+static bool adjust(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *smaller = hparams_get(hparams, "draft_vocab_size");
+    double all, drafted;
+    bool has_all =
+        !is_given(smaller) || (json_double(smaller, &drafted) && drafted == 0) ||
+        (json_double(hparams_get(hparams, "vocab_size"), &all) && json_double(smaller, &drafted) && drafted == all);
+    bool keeps = !is_dspark(builder) || !has_all || follows(&builder->model->references, DFLASH_CAUSAL);
+    dimensions_set(&builder->dimensions, "embedding",
+                   keeps && json_bool(hparams_get(hparams, "has_embed_tokens"), true));
+    dimensions_set(&builder->dimensions, "adjacent_pairs",
+                   !json_bool(hparams_get(hparams, "rope_is_neox_style"), true));
+    dimensions_set(&builder->dimensions, "own_head", !is_dspark(builder) || !has_all);
+    return true;
+}
+
+static const struct json *of_dflash_config(const struct model_builder *builder, const char *key)
+{
+    return json_get(hparams_get(builder->model->hparams, "dflash_config"), key);
+}
+
+/* Returns a hyperparameter of dflash_config, or of config.json: if the former lacks it or, in older builds, is missing.
+ */
+static const struct json *own_value(const struct model_builder *builder, const char *key)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *own = of_dflash_config(builder, key);
+    bool is_strict =
+        hparams_get(hparams, "dflash_config") != NULL && !follows(&builder->model->references, DFLASH_KEYS);
+    return own != NULL || is_strict ? own : hparams_get(hparams, key);
+}
+
+/* Numbers of dflash_config, or of config.json with `is_of_both`, in the order of their keys. */
+static const struct number {
+    const char *from, *key;
+    bool is_whole, is_of_both, is_positive; /* is_positive: not set otherwise */
+} numbers[] = {
+    {"conv_kernel_size", "conv_kernel_size", .is_whole = true},
+    {"conv_group_size", "conv_group_size", .is_whole = true},
+    {"selector_rank", "selector_rank", .is_whole = true},
+    {"selector_top_k", "selector_top_k", .is_whole = true},
+    {"output_multiplier", "logit_scale", .is_of_both = true},
+    {"final_logit_softcapping", "final_logit_softcapping", .is_of_both = true, .is_positive = true},
+    {"input_embedding_scale", "embedding_scale", .is_of_both = true},
+};
+
+static bool set_number(struct model_builder *builder, const struct json *value, const char *key, bool is_whole,
+                       struct error *error)
+{
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    double number;
+    if (!json_double(value, &number) || (is_whole && !(number >= 0 && number <= UINT32_MAX)))
+        return error_set(error, "config.json: the value for %s is not a number", key);
+    if (is_whole)
+        gguf_set_u32(kvs, builder_key(builder, key), (uint32_t)number);
+    else
+        gguf_set_f32(kvs, builder_key(builder, key), (float)number);
+    return true;
+}
+
+static bool emit_numbers(struct model_builder *builder, struct error *error)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct number *row = &numbers[i];
+        const struct json *value =
+            row->is_of_both ? own_value(builder, row->from) : of_dflash_config(builder, row->from);
+        double number;
+        if (!is_given(value) || (row->is_positive && json_double(value, &number) && number <= 0))
+            continue;
+        if (!set_number(builder, value, row->key, row->is_whole, error))
+            return false;
+    }
+    return true;
+}
+
+static bool emit_block_size(struct model_builder *builder, struct error *error)
+{
+    static const char key[] = "block_size";
+    enum { USUAL = 16 };
+    const struct json *value = follows(&builder->model->references, DFLASH_KEYS)
+                                   ? own_value(builder, key)
+                                   : hparams_get(builder->model->hparams, key);
+    if (is_given(value))
+        return set_number(builder, value, key, true, error);
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, key), USUAL);
+    return true;
+}
+
+static bool emit_rotary(struct model_builder *builder, struct error *error)
+{
+    const struct json *share = hparams_rope(builder->model->hparams, "partial_rotary_factor"),
+                      *scale = of_dflash_config(builder, "attention_value_scale");
+    double rotary;
+    if (is_given(share)) {
+        if (!rotary_of_head_dim(builder, 1, &rotary, error))
+            return false;
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "rope.dimension_count"), (uint32_t)rotary);
+    }
+    return !is_given(scale) || set_number(builder, scale, "attention.value_scale", false, error);
+}
+
+/* Sets the scale that a Gemma gives its embedding, which the draft shares. */
+static bool emit_scale_of_target(struct model_builder *builder, struct error *error)
+{
+    struct document *config;
+    double width;
+    if (is_given(own_value(builder, "input_embedding_scale")))
+        return true;
+    if (!draft_open_target(builder, &config, error))
+        return false;
+    const char *class_name = json_string(json_first(json_get(document_root(config), "architectures")), NULL);
+    if (class_name != NULL && text_starts_with(class_name, "Gemma") &&
+        json_double(draft_target_value(config, "hidden_size"), &width))
+        gguf_set_f32(&builder->model->kvs, builder_key(builder, "embedding_scale"), (float)sqrt(width));
+    document_close(config);
+    return true;
+}
+
+static bool emit_causal_of_draft(struct model_builder *builder, struct error *error)
+{
+    const struct json *value = hparams_get(builder->model->hparams, "is_causal");
+    if (!is_given(value))
+        value = of_dflash_config(builder, "causal");
+    if (is_given(value))
+        gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), json_bool(value, false));
+    return true;
+}
+
+static bool find_head_dim(const struct model_builder *builder, double *ret_head_dim, struct error *error)
+{
+    double width, n_heads;
+    if (!builder_number(builder, "head_dim", 0, ret_head_dim, error) || *ret_head_dim > 0)
+        return *ret_head_dim > 0;
+    if (!builder_number(builder, "hidden_size", 0, &width, error) ||
+        !builder_number(builder, "num_attention_heads", 0, &n_heads, error))
+        return false;
+    if (!(n_heads >= 1 && width >= 0 && width <= UINT32_MAX))
+        return error_set(error, "config.json: hidden_size or num_attention_heads is missing");
+    *ret_head_dim = floor(width / n_heads);
+    return true;
+}
+
+/* Sets sections of which only the first rotates, if the target's rope has some. */
+static bool emit_sections(struct model_builder *builder, struct error *error)
+{
+    struct document *config;
+    struct buffer elements = {0};
+    double head_dim;
+    if (!draft_open_target(builder, &config, error))
+        return false;
+    const struct json *rope = draft_target_value(config, "rope_parameters");
+    if (json_count_members(rope) == 0)
+        rope = draft_target_value(config, "rope_scaling");
+    bool has_sections = json_get(rope, "mrope_section") != NULL;
+    document_close(config);
+    if (!has_sections)
+        return true;
+    if (!find_head_dim(builder, &head_dim, error))
+        return false;
+    buffer_append_le(&elements, (uint32_t)head_dim / 2, 4);
+    for (unsigned i = 1; i < 4; i++)
+        buffer_append_le(&elements, 0, 4);
+    gguf_set_array(&builder->model->kvs, builder_key(builder, "rope.dimension_sections"), GGUF_I32, 4, &elements);
+    return true;
+}
+
+static bool emit_dspark(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    struct gguf_kvs *kvs = &builder->model->kvs;
+    const struct tensor_set *set = builder->model->tensors;
+    bool is_of_eagle = hparams_get(hparams, "transformer_layer_config") != NULL ||
+                       hparams_get(hparams, "aux_hidden_state_layer_ids") != NULL;
+    if (!is_dspark(builder))
+        return true;
+    gguf_set_bool(kvs, builder_key(builder, "sample_from_anchor"),
+                  json_bool(hparams_get(hparams, "sample_from_anchor"), !is_of_eagle));
+    if (follows(&builder->model->references, DFLASH_CAUSAL))
+        gguf_set_bool(kvs, builder_key(builder, "has_confidence_head"),
+                      tensor_set_find_text(set, "conf_proj.weight") != NULL);
+    return true;
+}
+
+/* Sets the target layers, whose numbers begin with the embedding; those of speculators do already. */
+static bool emit_target_layers(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *inputs = hparams_get(hparams, "aux_hidden_state_layer_ids");
+    if (is_dspark(builder) && is_given(inputs) && hparams_get(hparams, "dflash_config") == NULL)
+        return draft_list_target_layers(builder, inputs, 0, error);
+    return draft_list_target_layers(builder, own_value(builder, "target_layer_ids"), 1, error);
+}
+
+/* Marks the layers that the class gives a window if config.json names none. */
+static bool mark_last(struct model_builder *builder, struct error *error)
+{
+    double first;
+    struct layers layers;
+    if (!builder_number(builder, "max_window_layers", 28, &first, error) || !layers_new(builder, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = (double)i >= first;
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
+/* Finds the window of the draft; 0: it has none. dflash_config has a word of its own for it. */
+static bool find_window(const struct model_builder *builder, bool *ret_of_all, uint64_t *ret_window)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    bool has_own = follows(&builder->model->references, DFLASH_CAUSAL);
+    bool is_usual = json_bool(hparams_get(hparams, "use_sliding_window"), false);
+    bool is_own = has_own && json_bool(of_dflash_config(builder, "use_swa"), false);
+    *ret_of_all = is_own;
+    if (!is_usual && !is_own)
+        return false;
+    if (has_own && json_u64(of_dflash_config(builder, "swa_window_size"), ret_window) && *ret_window > 0)
+        return true;
+    return is_usual && json_u64(hparams_get(hparams, "sliding_window"), ret_window) && *ret_window > 0;
+}
+
+static bool mark_layers(struct model_builder *builder, bool all, struct error *error)
+{
+    struct layers layers;
+    if (!layers_new(builder, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = all;
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
+static bool emit_window(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    bool of_all;
+    uint64_t window;
+    if (!find_window(builder, &of_all, &window))
+        return true;
+    if (window > UINT32_MAX)
+        return error_set(error, "config.json: the sliding window is too large");
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)window);
+    if (of_all && follows(&builder->model->references, DFLASH_ALL_WINDOWS))
+        return mark_layers(builder, true, error);
+    if (json_is(hparams_get(hparams, "layer_types"), JSON_ARRAY))
+        return emit_sliding_layers(builder, error);
+    return json_bool(hparams_get(hparams, "use_sliding_window"), false) ? mark_last(builder, error)
+                                                                        : mark_layers(builder, false, error);
+}
+
+/* Adds the target's tokens if the draft has fewer. */
+static bool add_tokens(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *head = hparams_get(hparams, "markov_head_type");
+    uint64_t n_vocab, n_drafted = 0;
+    if (!is_dspark(builder))
+        return true;
+    if (is_given(head) && !json_string_is(head, "vanilla"))
+        return error_set(error, "config.json: markov_head_type is not 'vanilla', the only one that is supported");
+    json_u64(hparams_get(hparams, "draft_vocab_size"), &n_drafted);
+    if (!json_u64(hparams_get(hparams, "vocab_size"), &n_vocab))
+        return error_set(error, "config.json: vocab_size is not a number of tokens");
+    if (n_drafted > n_vocab)
+        return error_set(error, "config.json: draft_vocab_size is %llu, more than the %llu of vocab_size",
+                         (unsigned long long)n_drafted, (unsigned long long)n_vocab);
+    const struct tensor *table = tensor_set_find_text(builder->model->checkpoint->tensors, "d2t");
+    if (table == NULL && n_drafted > 0 && n_drafted < n_vocab)
+        return error_set(error, "draft_vocab_size is below vocab_size, but there is no tensor 'd2t'");
+    return draft_add_tokens(builder, n_vocab, error);
+}
+
+static void put_tokens_last(struct model_builder *builder)
+{
+    builder_put_last(builder, "d2t");
+}
+
+/* Returns the token that stands for unknown ones: DFlash has it in dflash_config only. NULL: none. */
+static const struct json *mask_token(const struct model_builder *builder)
+{
+    static const char key[] = "mask_token_id";
+    const struct hparams *hparams = builder->model->hparams;
+    if (hparams_get(hparams, "dflash_config") != NULL)
+        return of_dflash_config(builder, key);
+    bool is_flat = is_dspark(builder) || builder->family == &muse_glimmer_assistant_family;
+    return is_flat ? hparams_get(hparams, key) : NULL;
+}
+
+static bool check_target(struct model_builder *builder, struct error *error)
+{
+    struct document *config;
+    if (!draft_open_target(builder, &config, error))
+        return false;
+    document_close(config);
+    bool has_mask = builder->family == &dflash_family && draft_has_mask(builder->model->checkpoint) &&
+                    follows(&builder->model->references, MASK_EMBEDDING);
+    return (!has_mask || draft_add_masked(builder, mask_token(builder), error)) && add_tokens(builder, error);
+}
+
+static bool set_mask_token(struct model_builder *builder, const struct vocab_input *input, struct error *error)
+{
+    uint64_t id;
+    const struct json *value = mask_token(builder);
+    if (value == NULL || json_type(value) == JSON_NULL)
+        return true;
+    if (!json_u64(value, &id) || id > UINT32_MAX)
+        return error_set(error, "config.json: mask_token_id is not a token");
+    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.mask_token_id", (uint32_t)id);
+    return true;
+}
+
+static const struct key_row draft_keys[] = {
+    {.emit = emit_pooling_type},
+    {.emit = emit_rotary, .since = DFLASH_ROTARY},
+    {.emit = emit_block_size},
+    {.emit = emit_numbers, .since = DFLASH_KEYS},
+    {.emit = emit_scale_of_target, .since = DFLASH_ROTARY},
+    {.emit = emit_target_layers},
+    {.emit = emit_window},
+    {.emit = emit_causal_of_draft, .since = DFLASH_CAUSAL},
+    {.emit = emit_sections, .since = DFLASH_KEYS},
+    {0},
+};
+
+const struct family dflash_family = {
+    .name = "dflash",
+    .summary = "DFlash 1 and 2, DSpark",
+    .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"DFlash2DraftModel", .since = 10662}, {"Qwen3DSparkModel"},
+                       {"DSparkDraftModel"}, {"DSparkSpeculator"}, {"Lfm2DSparkDraftModel", .since = 10593},
+                       {"LingDSparkModel", .since = 10531}),
+    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
+    .keys = {base_keys, draft_keys, KEYS({.emit = emit_dspark})},
+    .drafts = true,
+    .stored_types = STORED_TYPES({"d2t", &i64_dtype}),
+    .rename = rename_tensor,
+    .arrange = put_tokens_last,
+    .adjust = adjust,
+    .add_extras = check_target,
+    .after_vocab = set_mask_token,
+};
+
+/* Muse Glimmer's own draft, of the same architecture. conversion/muse_glimmer.py. */
+static bool emit_assistant_window(struct model_builder *builder, struct error *error)
+{
+    static const struct key_row window[] = {{"attention.sliding_window", GGUF_U32, IF_TRUE, "sliding_window"}, {0}};
+    const struct hparams *hparams = builder->model->hparams;
+    double size;
+    if (!builder_number(builder, "sliding_window", 0, &size, error))
+        return false;
+    if (size == 0 || json_count(hparams_get(hparams, "layer_types")) == 0)
+        return true;
+    return builder_emit(builder, window, error) && emit_listed_windows(builder, error);
+}
+
+static bool emit_assistant_targets(struct model_builder *builder, struct error *error)
+{
+    return draft_list_target_layers(builder, hparams_get(builder->model->hparams, "target_layer_ids"), 1, error);
+}
+
+const struct family muse_glimmer_assistant_family = {
+    .name = "dflash-muse-glimmer",
+    .architecture = "dflash",
+    .summary = "Muse Glimmer's draft",
+    .hf = FAMILY_NAMES({"MuseGlimmerAssistantModel"}),
+    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
+    .keys = {base_keys, KEYS({"block_size", GGUF_U32, REQUIRED, "block_size"}, {.emit = emit_assistant_targets},
+                             {.emit = emit_assistant_window})},
+    .drafts = true,
+    .add_extras = check_target,
+    .after_vocab = set_mask_token,
+};
+
+/* Gemma 4's DSpark: Gemma's layers, whose values are their keys. conversion/gemma.py, Gemma4DSparkModel. */
+static const struct relation_row gemma4_dspark_tensors[] = {
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {"model.layers.{}.layer_scalar", "blk.{}.layer_output_scale.weight"},
+    {0},
+};
+
+static const char *rename_gemma4(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    static const char short_name[] = "model.confidence_proj.";
+    name = rename_tensor(arena, dimensions, direction, name);
+    bool is_short = direction == FORWARD && name != NULL && text_starts_with(name, short_name);
+    return is_short ? arena_printf(arena, "model.confidence_head.proj.%s", name + strlen(short_name)) : name;
+}
+
+static bool all_full(const struct model_builder *builder)
+{
+    const struct json *types = hparams_get(builder->model->hparams, "layer_types");
+    if (!json_is(types, JSON_ARRAY) || json_count(types) != builder->dimensions.n_layers)
+        return false;
+    for (const struct json *type = json_first(types); type != NULL; type = json_next(type))
+        if (!json_string_is(type, "full_attention"))
+            return false;
+    return true;
+}
+
+/* Returns a value of dflash_config, or else of config.json, which the converter requires. */
+static const struct json *gemma4_mask_token(const struct model_builder *builder)
+{
+    const struct json *own = of_dflash_config(builder, "mask_token_id");
+    return own != NULL ? own : hparams_get(builder->model->hparams, "mask_token_id");
+}
+
+/* Checks that the draft is of the one kind that the converter knows. */
+static bool check_gemma4(const struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *activation = hparams_get(hparams, "hidden_activation"),
+                      *targets = own_value(builder, "target_layer_ids"), *type = hparams_rope(hparams, "rope_type");
+    double softcap = 0;
+    if (!json_bool(hparams_get(hparams, "attention_k_eq_v"), false) || !all_full(builder))
+        return error_set(error, "config.json: attention_k_eq_v is not true, or layer_types has a layer without full "
+                                "attention, which is not supported for a draft of Gemma 4");
+    if (activation != NULL && !json_string_is(activation, "gelu_pytorch_tanh"))
+        return error_set(error, "config.json: hidden_activation is not 'gelu_pytorch_tanh', the only one that is "
+                                "supported for a draft of Gemma 4");
+    if (json_bool(hparams_get(hparams, "attention_bias"), false) ||
+        json_bool(hparams_get(hparams, "enable_moe_block"), false))
+        return error_set(error, "config.json: attention_bias or enable_moe_block is true, which is not supported for a "
+                                "draft of Gemma 4");
+    if (!json_string_is(type, "default") && !json_string_is(type, "proportional"))
+        return error_set(error, "config.json: rope_type is neither default nor proportional");
+    if (!is_given(gemma4_mask_token(builder)) || json_count(targets) == 0)
+        return error_set(error, "config.json: mask_token_id or target_layer_ids is missing");
+    return !json_double(hparams_get(hparams, "final_logit_softcapping"), &softcap) || softcap == 0 ||
+           error_set(error, "config.json: final_logit_softcapping is not supported for a draft of Gemma 4");
+}
+
+/* Checks that the draft has the whole vocabulary of its target, with a head of its own. */
+static bool adjust_gemma4(struct model_builder *builder, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    double all, drafted;
+    if (!adjust(builder, error) || !check_gemma4(builder, error))
+        return false;
+    bool is_smaller = json_double(hparams_get(hparams, "draft_vocab_size"), &drafted) && drafted != 0 &&
+                      (!json_double(hparams_get(hparams, "vocab_size"), &all) || drafted != all);
+    if (is_smaller || (tensor_set_find_text(set, "lm_head.weight") == NULL &&
+                       tensor_set_find_text(set, "model.lm_head.weight") == NULL))
+        return error_set(error, "a draft of Gemma 4 needs lm_head.weight, and the whole vocabulary: draft_vocab_size "
+                                "is not supported");
+    dimensions_set(&builder->dimensions, "own_head", 1);
+    dimensions_set(&builder->dimensions, "embedding", json_bool(hparams_get(hparams, "has_embed_tokens"), true));
+    return true;
+}
+
+static bool add_gemma4_factors(struct model_builder *builder, struct error *error)
+{
+    double size, share;
+    struct arena *arena = builder->model->arena;
+    if (!check_target(builder, error) || !builder_number(builder, "global_head_dim", 0, &size, error) ||
+        !builder_number(builder, "rope.partial_rotary_factor", 0.25, &share, error))
+        return false;
+    if (!json_string_is(hparams_rope(builder->model->hparams, "rope_type"), "proportional"))
+        return true;
+    double n_rotated = trunc(size * share / 2);
+    if (!(share > 0 && share <= 1 && size <= UINT16_MAX) || size * share != 2 * n_rotated)
+        return error_set(error,
+                         "config.json: partial_rotary_factor is %g: an even number of the %g dimensions of a "
+                         "head must rotate",
+                         share, size);
+    uint64_t n_factors = (uint64_t)size / 2;
+    float *factors = arena_array(arena, n_factors + 1, sizeof *factors);
+    for (uint64_t i = 0; i < n_factors; i++)
+        factors[i] = (double)i < n_rotated ? 1.0f : 1e30f;
+    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight", view_numbers(arena, 1, &n_factors, factors));
+    return true;
+}
+
+static bool emit_gemma4_scale(struct model_builder *builder, struct error *error)
+{
+    double width;
+    if (!builder_number(builder, "hidden_size", 0, &width, error))
+        return false;
+    gguf_set_f32(&builder->model->kvs, builder_key(builder, "embedding_scale"), sqrt(width));
+    return true;
+}
+
+static const struct key_row gemma4_dspark_keys[] = {
+    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_global_key_value_heads"},
+    {"attention.key_length", GGUF_U32, REQUIRED, "global_head_dim"},
+    {"attention.value_length", GGUF_U32, REQUIRED, "global_head_dim"},
+    {"rope.dimension_count", GGUF_U32, REQUIRED, "global_head_dim"},
+    {.emit = emit_gemma4_scale},
+    {"attention.scale", GGUF_F32, ALWAYS, .value = 1},
+    {"hidden_activation", GGUF_STRING, ALWAYS, .text = "gelu_pytorch_tanh"},
+    {.emit = emit_dspark},
+    {0},
+};
+
+static bool set_gemma4_mask(struct model_builder *builder, const struct vocab_input *input, struct error *error)
+{
+    uint64_t id;
+    (void)input;
+    if (!json_u64(gemma4_mask_token(builder), &id) || id > UINT32_MAX)
+        return error_set(error, "config.json: mask_token_id is not a token");
+    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.mask_token_id", (uint32_t)id);
+    return true;
+}
+
+const struct family gemma4_dspark_family = {
+    .name = "dflash-gemma4",
+    .architecture = "dflash",
+    .summary = "Gemma 4's DSpark",
+    .since = 11138,
+    .hf = FAMILY_NAMES({"Gemma4DSparkModel"}),
+    .tensors = {gemma4_dspark_tensors, tensors, qk_norm_tensors, decoder_tensors},
+    .keys = {base_keys, draft_keys, gemma4_dspark_keys},
+    .drafts = true,
+    .defaults = "{'rope_parameters': {'full_attention': {'rope_type': 'proportional', 'partial_rotary_factor': 0.25,"
+                " 'rope_theta': 1000000.0}}}",
+    .rename = rename_gemma4,
+    .adjust = adjust_gemma4,
+    .add_extras = add_gemma4_factors,
+    .after_vocab = set_gemma4_mask,
+};

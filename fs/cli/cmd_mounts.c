@@ -1,6 +1,6 @@
 #include "base/sandbox.h"
 #include "fs/cli/command.h"
-#include "fs/cli/json_page.h"
+#include "fs/cli/info/json_page.h"
 #include "fs/cli/terminal.h"
 #include "fs/mount/confinement.h"
 #include "fs/mount/mountpoint.h"

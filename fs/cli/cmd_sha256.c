@@ -4,7 +4,7 @@
 #include "base/report.h"
 #include "base/sha256.h"
 #include "fs/cli/command.h"
-#include "fs/cli/json_page.h"
+#include "fs/cli/info/json_page.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "fs/lib/copy.h"

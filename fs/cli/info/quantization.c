@@ -1,0 +1,272 @@
+#include "fs/cli/info/quantization.h"
+
+#include "base/lock.h"
+#include "fs/tree/pool.h"
+#include "quant/views/convert.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RUN_ELEMENTS = 2048, /* a whole number of blocks of every dtype */
+    SAMPLED_RUNS = 32,   /* of each tensor, at least if it has more */
+    RUNS_PER_TASK = 64,
+};
+
+/* Runs of one tensor that one task measures. */
+struct task {
+    const struct artifact_tensor *tensor;
+    uint64_t first_run, n_runs, stride; /* every stride-th run of the tensor */
+};
+
+/* Sums over elements; `weights` sums the importances that weight the other sums, 1 if unknown. */
+struct errors {
+    double squares, values, weights, largest;
+};
+
+struct measurement {
+    struct lock lock;
+    const struct task *tasks;
+    size_t n_tasks, n_done;
+    double squares;            /* sum over tensors of mean square error times elements */
+    struct errors *of_tensors; /* the sums for each tensor of the artifact */
+    const struct artifact_tensor *tensors;
+    double largest;
+    bool failed;
+    struct error *error;
+    void (*progress)(void *context, double share);
+    void *context;
+};
+
+static double weight_of(const struct artifact_tensor *tensor, uint64_t element)
+{
+    const struct view *view = tensor->tensor->view;
+    const float *importance = tensor->encoding.importance;
+    if (importance == NULL)
+        return 1;
+    uint64_t n_columns = view_row_elements(view), rows_per_matrix = view->n_elements / n_columns / view_matrices(view);
+    return importance[element / n_columns / rows_per_matrix * n_columns + element % n_columns];
+}
+
+static bool measure_run(const struct artifact_tensor *tensor, uint64_t run, struct errors *errors, struct error *error)
+{
+    float exact[RUN_ELEMENTS], stored[RUN_ELEMENTS];
+    unsigned char blocks[RUN_ELEMENTS * sizeof(float)];
+    const struct view *view = tensor->tensor->view;
+    uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
+    size_t n_elements = left < RUN_ELEMENTS ? (size_t)left : RUN_ELEMENTS,
+           block = tensor->encoding.dtype->block_elements;
+    if (!convert_values(view, first, n_elements, exact, error) ||
+        !convert_read(view, tensor->encoding, first / block, n_elements / block, blocks, error))
+        return error_prefix(error, "tensor '%.200s'", tensor->tensor->name);
+    dtype_kernels(tensor->encoding.dtype).decode(blocks, stored, n_elements / block);
+    for (size_t i = 0; i < n_elements; i++) {
+        double difference = fabs((double)exact[i] - (double)stored[i]), weight = weight_of(tensor, first + i);
+        errors->squares += weight * difference * difference;
+        errors->values += weight * (double)exact[i] * (double)exact[i];
+        errors->weights += weight;
+        errors->largest = difference > errors->largest ? difference : errors->largest;
+    }
+    return true;
+}
+
+static void run_task(void *context, size_t index)
+{
+    struct measurement *measurement = context;
+    const struct task *task = &measurement->tasks[index];
+    const struct view *view = task->tensor->tensor->view;
+    struct errors errors = {0};
+    struct error error;
+    bool measured = true;
+    for (uint64_t i = 0; i < task->n_runs && measured; i++)
+        measured = measure_run(task->tensor, (task->first_run + i) * task->stride, &errors, &error);
+
+    lock_take(&measurement->lock);
+    if (!measured && !measurement->failed) {
+        *measurement->error = error;
+        measurement->failed = true;
+    }
+    if (errors.weights > 0) {
+        uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS, n_measured = n_runs / task->stride;
+        double share = (double)task->n_runs / (double)(n_measured ? n_measured : 1);
+        measurement->squares += errors.squares / errors.weights * (double)view->n_elements * share;
+        measurement->of_tensors[task->tensor - measurement->tensors].squares += errors.squares;
+        measurement->of_tensors[task->tensor - measurement->tensors].values += errors.values;
+    }
+    measurement->largest = errors.largest > measurement->largest ? errors.largest : measurement->largest;
+    measurement->n_done++;
+    if (measurement->progress != NULL)
+        measurement->progress(measurement->context, (double)measurement->n_done / (double)measurement->n_tasks);
+    lock_drop(&measurement->lock);
+}
+
+/* Returns the number of runs that are measured of a tensor: every *ret_stride-th. */
+static uint64_t measured_runs(const struct view *view, bool all, uint64_t *ret_stride)
+{
+    uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS;
+    *ret_stride = all || n_runs <= SAMPLED_RUNS ? 1 : n_runs / SAMPLED_RUNS;
+    return n_runs / *ret_stride;
+}
+
+/* Fills in the tasks of all tensors, unless `tasks` is NULL, and returns their number. */
+static size_t divide(const struct artifact *artifact, bool all, struct task *tasks)
+{
+    size_t n_tasks = 0;
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        const struct artifact_tensor *tensor = &artifact->tensors[i];
+        uint64_t stride, n_measured = measured_runs(tensor->tensor->view, all, &stride);
+        for (uint64_t first = 0; first < n_measured; first += RUNS_PER_TASK, n_tasks++)
+            if (tasks != NULL)
+                tasks[n_tasks] = (struct task){
+                    .tensor = tensor,
+                    .first_run = first,
+                    .n_runs = n_measured - first < RUNS_PER_TASK ? n_measured - first : RUNS_PER_TASK,
+                    .stride = stride,
+                };
+    }
+    return n_tasks;
+}
+
+uint64_t quantization_bytes(const struct gguf_model *model, bool all)
+{
+    uint64_t n_elements = 0, stride;
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const struct view *view = model->tensors->tensors[i].view;
+        uint64_t most = measured_runs(view, all, &stride) * RUN_ELEMENTS;
+        n_elements += view->n_elements < most ? view->n_elements : most;
+    }
+    return n_elements * sizeof(float);
+}
+
+static void sum_sizes(const struct artifact *artifact, uint64_t *ret_elements, uint64_t *ret_bytes)
+{
+    uint64_t n_elements = 0, n_bytes = 0;
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        n_elements += artifact->tensors[i].tensor->view->n_elements;
+        n_bytes += artifact_tensor_bytes(&artifact->tensors[i]);
+    }
+    *ret_elements = n_elements;
+    *ret_bytes = n_bytes;
+}
+
+/* Keeps the error of each matrix. */
+static void keep_matrices(struct quantization *quantization, const struct artifact *artifact,
+                          const struct errors *of_tensors)
+{
+    quantization->arena = arena_new();
+    quantization->tensors = arena_array(quantization->arena, artifact->n_tensors, sizeof *quantization->tensors);
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        const struct tensor *tensor = artifact->tensors[i].tensor;
+        if (tensor->view->rank >= 2 && of_tensors[i].values > 0)
+            quantization->tensors[quantization->n_tensors++] = (struct quantized_tensor){
+                .name = arena_strdup(quantization->arena, tensor->name),
+                .type = artifact->tensors[i].encoding.dtype,
+                .relative_error = sqrt(of_tensors[i].squares / of_tensors[i].values),
+            };
+    }
+}
+
+/* All matrices count alike: weighted by elements, an exact embedding would hide the losses of the layers. */
+static double relative_error(const struct quantization *quantization)
+{
+    double sum = 0;
+    for (size_t i = 0; i < quantization->n_tensors; i++)
+        sum += quantization->tensors[i].relative_error * quantization->tensors[i].relative_error;
+    return quantization->n_tensors != 0 ? sqrt(sum / (double)quantization->n_tensors) : 0;
+}
+
+/* Fills in everything except the file's size. */
+static bool measure(struct measurement *measurement, const struct artifact *artifact, bool all,
+                    struct quantization *quantization)
+{
+    uint64_t n_elements, n_bytes;
+    measurement->n_tasks = divide(artifact, all, NULL);
+    struct task *tasks = memory_alloc(measurement->n_tasks * sizeof *tasks);
+    divide(artifact, all, tasks);
+    measurement->tasks = tasks;
+    measurement->tensors = artifact->tensors;
+    measurement->of_tensors = memory_alloc((artifact->n_tensors + 1) * sizeof *measurement->of_tensors);
+    memset(measurement->of_tensors, 0, artifact->n_tensors * sizeof *measurement->of_tensors);
+    lock_init(&measurement->lock);
+    pool_run(measurement->n_tasks, run_task, measurement);
+    lock_destroy(&measurement->lock);
+    free(tasks);
+
+    sum_sizes(artifact, &n_elements, &n_bytes);
+    quantization->bits_per_weight = n_elements ? (double)n_bytes * 8 / (double)n_elements : 0;
+    quantization->rmse = n_elements ? sqrt(measurement->squares / (double)n_elements) : 0;
+    quantization->largest_error = measurement->largest;
+    keep_matrices(quantization, artifact, measurement->of_tensors);
+    quantization->relative_error = relative_error(quantization);
+    free(measurement->of_tensors);
+    return !measurement->failed;
+}
+
+bool quantization_measure(const struct gguf_edition *edition, const struct mix *mix,
+                          const struct quantize_options *options, bool all,
+                          void (*progress)(void *context, double share), void *context,
+                          struct quantization *ret_quantization, struct error *error)
+{
+    struct measurement measurement = {.error = error, .progress = progress, .context = context};
+    struct artifact artifact;
+    *ret_quantization = (struct quantization){.mix = mix};
+    ret_quantization->is_possible = quantize_artifact(edition, mix, options, &artifact, &ret_quantization->reason);
+    if (!ret_quantization->is_possible)
+        return true;
+    struct arena *arena = arena_new();
+    struct span_list spans = {.arena = arena};
+    bool good = artifact.container->lay_out(&artifact, &spans, error);
+    arena_free(arena);
+    if (good) {
+        ret_quantization->file_bytes = spans.size;
+        good = measure(&measurement, &artifact, all, ret_quantization);
+    }
+    artifact_free(&artifact);
+    return good;
+}
+
+void quantization_free(struct quantization *quantization)
+{
+    arena_free(quantization->arena);
+}
+
+bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one)
+{
+    for (const struct quantization *other = quantizations; other < quantizations + count; other++) {
+        bool is_equal = other->file_bytes == one->file_bytes && other->relative_error == one->relative_error;
+        if (other->is_possible && other->file_bytes <= one->file_bytes &&
+            other->relative_error <= one->relative_error && (!is_equal || other < one))
+            return false;
+    }
+    return true;
+}
+
+/* The least relative error for each word: Q4_K_M has a small loss, Q8_0 is nearly lossless. */
+#define SMALL_LOSS_ENDS 0.09
+
+const char *quantization_word(double relative_error)
+{
+    static const struct {
+        double least;
+        const char *word;
+    } words[] = {{0.25, "very large loss"}, {0.14, "large loss"},        {SMALL_LOSS_ENDS, "medium loss"},
+                 {0.05, "small loss"},      {0.0125, "very small loss"}, {0, "nearly lossless"}};
+    size_t i = 0;
+    while (relative_error < words[i].least)
+        i++;
+    return words[i].word;
+}
+
+const struct quantization *quantization_choice(const struct quantization *quantizations, size_t count)
+{
+    const struct quantization *choice = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct quantization *candidate = &quantizations[i];
+        if (!candidate->is_possible || !(candidate->relative_error < SMALL_LOSS_ENDS))
+            continue;
+        if (choice == NULL || candidate->file_bytes < choice->file_bytes)
+            choice = candidate;
+    }
+    return choice;
+}

@@ -1,0 +1,643 @@
+#include "fs/cli/pack/packing.h"
+
+#include "base/attempt.h"
+#include "base/report.h"
+#include "base/system.h"
+#include "base/text_index.h"
+#include "fs/cli/pack/packing_bases.h"
+#include "fs/cli/pack/packing_check.h"
+#include "fs/cli/pack/packing_index.h"
+#include "fs/cli/pack/packing_merge.h"
+#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
+#include "fs/tree/pool.h"
+#include "sources/archive/location.h"
+#include "sources/archive/pack_writer.h"
+#include "sources/source_file.h"
+#include "text/json_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    HELD = 32 << 20,      /* bytes of the largest extent that is held in memory */
+    LARGE_PACK = 1 << 20, /* bytes after which a pack ends with the file: the next file may be coded against it */
+    PIECE = 8 << 20,      /* of larger ones */
+};
+
+/* Where a tensor of the archive is: `pack` is a number among those of struct packing. */
+struct known {
+    uint32_t pack, tensor;
+};
+
+struct packing {
+    struct blobs *blobs;
+    const char *path;
+    struct archive *old; /* as it was before */
+    struct arena *arena;
+    struct archive_blob *packs;
+    struct pack **readers; /* of the packs; NULL of the one that is being written */
+    size_t n_packs;
+    struct bases *bases;
+    struct text_index digests; /* of tensors: numbers of `known` */
+    struct known *known;
+    size_t n_known;
+    struct index_member *members;
+    size_t n_members;
+    struct packing_sums *sums;
+    bool keeps_folders;
+
+    /* the source that is being added */
+    struct scan *scan;
+    struct files *fresh;        /* with the packs' numbers of above */
+    struct pack_writer *writer; /* NULL: nothing is new yet */
+    struct text_index inodes;
+    unsigned char *held;
+    struct progress progress;
+};
+
+static void add_known(struct packing *packing, const struct digest *digest, uint32_t pack, uint32_t tensor)
+{
+    const char *key = arena_copy(packing->arena, digest->bytes, sizeof digest->bytes);
+    if (!text_index_add(&packing->digests, key, sizeof digest->bytes, packing->n_known))
+        return;
+    packing->known = memory_grow(packing->known, packing->n_known, sizeof *packing->known);
+    packing->known[packing->n_known++] = (struct known){pack, tensor};
+}
+
+static void add_pack(struct packing *packing, const struct archive_blob *blob)
+{
+    packing->packs = memory_grow(packing->packs, packing->n_packs, sizeof *packing->packs);
+    packing->readers = memory_grow(packing->readers, packing->n_packs, sizeof *packing->readers);
+    packing->packs[packing->n_packs] = *blob;
+    packing->readers[packing->n_packs++] = NULL;
+}
+
+/* Returns the number of a pack, which is added if it is new. */
+static uint32_t number_of_pack(struct packing *packing, const struct archive_blob *blob, bool *ret_is_new)
+{
+    *ret_is_new = false;
+    for (size_t i = 0; i < packing->n_packs; i++)
+        if (digest_same(&packing->packs[i].digest, &blob->digest))
+            return (uint32_t)i;
+    *ret_is_new = true;
+    add_pack(packing, blob);
+    return (uint32_t)packing->n_packs - 1;
+}
+
+/* Learns the tensors of a member's packs. */
+static bool learn_member(struct packing *packing, size_t member, struct error *error)
+{
+    const struct archive_member *old = archive_member(packing->old, member);
+    for (size_t i = 0; i < old->n_packs; i++) {
+        bool is_new;
+        uint32_t number = number_of_pack(packing, &old->packs[i], &is_new);
+        struct pack *pack = is_new ? archive_pack(packing->old, member, i, error) : NULL;
+        if (is_new && pack == NULL)
+            return false;
+        if (is_new) {
+            packing->readers[number] = pack;
+            bases_add_pack(packing->bases, pack, &old->packs[i].digest);
+        }
+        for (size_t j = 0; is_new && j < pack_count(pack); j++)
+            add_known(packing, &pack_tensor(pack, j)->digest, number, (uint32_t)j);
+    }
+    return true;
+}
+
+static void set_member(struct packing *packing, const char *name, const struct archive_blob *manifest)
+{
+    for (size_t i = 0; i < packing->n_members; i++)
+        if (strcmp(packing->members[i].name, name) == 0) {
+            packing->members[i].manifest = *manifest;
+            return;
+        }
+    packing->members = memory_grow(packing->members, packing->n_members, sizeof *packing->members);
+    packing->members[packing->n_members++] = (struct index_member){name, *manifest};
+}
+
+static bool learn(struct packing *packing, struct error *error)
+{
+    struct location *location = archive_directory(packing->path, error);
+    packing->old = location != NULL ? archive_open_to_add(location, packing->path, error) : NULL;
+    for (size_t i = 0; packing->old != NULL && i < archive_count(packing->old); i++) {
+        set_member(packing, archive_member(packing->old, i)->name, &archive_member(packing->old, i)->manifest);
+        if (!learn_member(packing, i, error))
+            return false;
+    }
+    return packing->old != NULL;
+}
+
+/* Writing tensors. */
+
+static bool put(void *context, const void *bytes, size_t length, struct error *error)
+{
+    return blobs_put(context, bytes, length, error);
+}
+
+/* A file that is being read. */
+struct packed_file {
+    struct packing *packing;
+    size_t entry; /* of packing->fresh */
+    struct source *source;
+    struct sha256_ctx hash;
+    uint64_t n_equal; /* bytes that the archive had */
+};
+
+/* An extent whose coding is chosen. */
+struct sampling {
+    struct packed_file *file;
+    const struct packed_extent *extent;
+};
+
+static bool read_sample(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    const struct sampling *sampling = context;
+    const struct packed_extent *extent = sampling->extent;
+    if (extent->length > HELD)
+        return source_read(sampling->file->source, extent->offset + offset, length, out, error);
+    memcpy(out, sampling->file->packing->held + offset, length);
+    return true;
+}
+
+/* Begins a tensor in the new pack; returns where it is. The extent is held if it is small. */
+static bool begin_tensor(struct packed_file *file, const struct packed_extent *extent, const struct digest *digest,
+                         struct known *ret_place, struct error *error)
+{
+    struct packing *packing = file->packing;
+    const struct archive_blob unknown = {.size = 0};
+    struct sampling sampling = {file, extent};
+    const struct base_query query = {
+        .dtype = extent->dtype,
+        .name = extent->name != NULL ? pack_name_hash(extent->name, strlen(extent->name)) : 0,
+        .length = extent->length,
+        .row = extent->row,
+        .read = read_sample,
+        .context = &sampling,
+    };
+    struct pack_writer_tensor tensor = {
+        .length = extent->length, .dtype = extent->dtype, .name = extent->name, .digest = *digest};
+    if (packing->writer == NULL) {
+        if (!blobs_begin(packing->blobs, error))
+            return false;
+        packing->writer = pack_writer_new(put, packing->blobs, pool_run);
+        add_pack(packing, &unknown);
+    }
+    if (!bases_choose(packing->bases, &query, &tensor, error))
+        return false;
+    *ret_place = (struct known){(uint32_t)packing->n_packs - 1, pack_writer_count(packing->writer)};
+    add_known(packing, digest, ret_place->pack, ret_place->tensor);
+    pack_writer_begin(packing->writer, &tensor);
+    return true;
+}
+
+/* The same bytes, for two hashes. */
+struct hashing {
+    struct sha256_ctx *hashes[2];
+    const unsigned char *bytes;
+    size_t length;
+};
+
+static void hash_one(void *context, size_t index)
+{
+    const struct hashing *hashing = context;
+    sha256_update(hashing->hashes[index], hashing->length, hashing->bytes);
+}
+
+/* Hashes an extent, for the file too; holds it in packing->held if it is small. */
+static bool hash_extent(struct packed_file *file, const struct packed_extent *extent, struct digest *ret_digest,
+                        struct error *error)
+{
+    struct sha256_ctx hash;
+    struct hashing hashing = {{&hash, &file->hash}, file->packing->held, 0};
+    size_t piece = extent->length <= HELD ? HELD : PIECE;
+    sha256_init(&hash);
+    for (uint64_t at = 0; at < extent->length; at += hashing.length) {
+        hashing.length = (size_t)(extent->length - at < piece ? extent->length - at : piece);
+        if (!source_read(file->source, extent->offset + at, hashing.length, file->packing->held, error))
+            return false;
+        pool_run(2, hash_one, &hashing);
+        progress_add(&file->packing->progress, hashing.length);
+    }
+    sha256_digest(&hash, sizeof ret_digest->bytes, ret_digest->bytes);
+    return true;
+}
+
+static bool write_extent(struct packed_file *file, const struct packed_extent *extent, struct error *error)
+{
+    struct packing *packing = file->packing;
+    if (extent->length <= HELD)
+        return pack_writer_add(packing->writer, packing->held, (size_t)extent->length, error);
+    for (uint64_t at = 0, n; at < extent->length; at += n) {
+        n = extent->length - at < PIECE ? extent->length - at : PIECE;
+        if (!source_read(file->source, extent->offset + at, (size_t)n, packing->held, error) ||
+            !pack_writer_add(packing->writer, packing->held, (size_t)n, error))
+            return false;
+    }
+    return true;
+}
+
+static bool add_extent(struct packed_file *file, const struct packed_extent *extent, struct error *error)
+{
+    struct packing *packing = file->packing;
+    struct digest digest;
+    struct known place;
+    size_t number;
+    if (!hash_extent(file, extent, &digest, error))
+        return false;
+    if (text_index_find(&packing->digests, (const char *)digest.bytes, sizeof digest.bytes, &number)) {
+        place = packing->known[number];
+        file->n_equal += extent->length;
+    } else if (!begin_tensor(file, extent, &digest, &place, error) || !write_extent(file, extent, error)) {
+        return false;
+    }
+    files_add_segment(packing->fresh, file->entry,
+                      &(struct files_segment){extent->offset, 0, place.pack, place.tensor});
+    return true;
+}
+
+static bool check_unchanged(struct packing *packing, const struct scanned *entry, int fd, struct error *error)
+{
+    struct stat now;
+    return (fstat(fd, &now) == 0 && scan_is_same(&now, &entry->status)) ||
+           error_set(error, "%s/%s: changed while it was packed; pack it again", packing->scan->source, entry->path);
+}
+
+static bool add_extents(struct packed_file *file, const char *name, struct error *error)
+{
+    size_t count;
+    struct packed_extent *extents = extents_of(file->source, name, &count);
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++)
+        good = add_extent(file, &extents[i], error);
+    extents_free(extents, count);
+    return good;
+}
+
+static void print_file(const struct packing *packing, const struct scanned *entry, uint64_t n_equal, uint64_t n_new)
+{
+    char size[SIZE_TEXT], equal[SIZE_TEXT], added[SIZE_TEXT];
+    if (report_is_quiet())
+        return;
+    struct arena *arena = arena_new();
+    print_name(*entry->path != '\0' ? arena_printf(arena, "%s/%s", packing->scan->name, entry->path)
+                                    : packing->scan->name);
+    printf(": %s: %s in the archive already, %s written\n", size_text((uint64_t)entry->status.st_size, size),
+           size_text(n_equal, equal), size_text(n_new, added));
+    arena_free(arena);
+}
+
+/* Reads a file and adds its bytes. `index` is that of the entry in packing->fresh, too. */
+static bool read_file(struct packing *packing, size_t index, int fd, struct error *error)
+{
+    struct scanned *entry = &packing->scan->entries[index];
+    struct arena *arena = arena_new();
+    const char *path =
+        *entry->path != '\0' ? arena_printf(arena, "%s/%s", packing->scan->source, entry->path) : packing->scan->source;
+    struct packed_file file = {.packing = packing, .entry = index, .source = source_file_open(fd, path, error)};
+    uint64_t before = packing->writer != NULL ? pack_writer_bytes(packing->writer) : 0;
+    sha256_init(&file.hash);
+    bool good = file.source != NULL && check_unchanged(packing, entry, fd, error) && add_extents(&file, path, error) &&
+                check_unchanged(packing, entry, fd, error);
+    source_close(file.source);
+    arena_free(arena);
+    if (!good)
+        return false;
+    sha256_digest(&file.hash, sizeof entry->digest.bytes, entry->digest.bytes);
+    packing->fresh->entries[index].digest = entry->digest;
+    packing->sums->n_files++;
+    packing->sums->n_bytes += (uint64_t)entry->status.st_size;
+    packing->sums->n_equal_bytes += file.n_equal;
+    progress_hide(&packing->progress);
+    print_file(packing, entry, file.n_equal,
+               (packing->writer != NULL ? pack_writer_bytes(packing->writer) : 0) - before);
+    return true;
+}
+
+static bool end_pack(struct packing *packing, struct error *error);
+
+static bool add_file(struct packing *packing, size_t index, struct error *error)
+{
+    const struct scanned *entry = &packing->scan->entries[index];
+    int fd = scan_open(packing->scan, entry, O_RDONLY);
+    if (fd < 0)
+        return error_set_errno(error, errno, "%s/%s", packing->scan->source, entry->path);
+    bool good = read_file(packing, index, fd, error);
+    close(fd);
+    bool is_large = packing->writer != NULL && pack_writer_bytes(packing->writer) >= LARGE_PACK;
+    return good && (!is_large || end_pack(packing, error));
+}
+
+static enum files_kind kind_of(mode_t mode)
+{
+    return S_ISDIR(mode) ? FILES_FOLDER : S_ISLNK(mode) ? FILES_LINK : FILES_FILE;
+}
+
+/* Adds an entry, whose bytes are added later. A second name of an inode shares the first one's. */
+static void add_entry(struct packing *packing, const struct scanned *entry)
+{
+    const struct stat *status = &entry->status;
+    struct files *fresh = packing->fresh;
+    uint64_t inode[2] = {(uint64_t)status->st_dev, (uint64_t)status->st_ino};
+    size_t first = fresh->n_entries;
+    struct files_entry added = {
+        .path = entry->path,
+        .target = entry->target,
+        .size = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0,
+        .seconds = system_modified(status).tv_sec,
+        .nanoseconds = (uint32_t)system_modified(status).tv_nsec,
+        .mode = status->st_mode & 07777,
+        .kind = kind_of(status->st_mode),
+        .same = (uint32_t)fresh->n_entries,
+    };
+    if (added.kind == FILES_FILE && status->st_nlink > 1 &&
+        !text_index_add(&packing->inodes, arena_copy(packing->arena, inode, sizeof inode), sizeof inode, first))
+        text_index_find(&packing->inodes, (const char *)inode, sizeof inode, &first);
+    added.same = (uint32_t)first;
+    files_add(fresh, &added);
+}
+
+/* The order in which files are read: first those with the most precise weights, which others may be coded against. */
+
+struct turn {
+    size_t index;
+    unsigned rank;
+};
+
+static int compare_turns(const void *a, const void *b)
+{
+    const struct turn *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Returns a rank by most of a file's bytes: of 64 or 32 bits, of 16, quantized, of no checkpoint. */
+static unsigned rank_of(struct packing *packing, size_t index)
+{
+    enum { WIDE, HALF, QUANTIZED, OTHER, RANKS };
+    uint64_t n_bytes[RANKS] = {0};
+    size_t count;
+    struct error unused;
+    unsigned best = OTHER;
+    int fd = scan_open(packing->scan, &packing->scan->entries[index], O_RDONLY);
+    struct source *source = fd >= 0 ? source_file_open(fd, packing->scan->entries[index].path, &unused) : NULL;
+    struct packed_extent *extents =
+        source != NULL ? extents_of(source, source_name(source), &count) : (count = 0, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct dtype *dtype = extents[i].dtype;
+        bool is_float = dtype != NULL && dtype->kind == DTYPE_FLOAT;
+        n_bytes[dtype == NULL             ? OTHER
+                : !is_float               ? QUANTIZED
+                : dtype->block_bytes >= 4 ? WIDE
+                                          : HALF] += extents[i].length;
+    }
+    for (unsigned rank = WIDE; rank < OTHER; rank++)
+        best = n_bytes[rank] > n_bytes[best] ? rank : best;
+    extents_free(extents, count);
+    source_close(source);
+    if (fd >= 0)
+        close(fd);
+    return best;
+}
+
+/* Adds the bytes of all files. */
+static bool add_files(struct packing *packing, struct error *error)
+{
+    struct files *fresh = packing->fresh;
+    struct turn *turns = memory_alloc((fresh->n_entries + 1) * sizeof *turns);
+    size_t n_turns = 0;
+    bool good = true;
+    for (size_t i = 0; i < fresh->n_entries; i++)
+        if (fresh->entries[i].kind == FILES_FILE && fresh->entries[i].same == i)
+            turns[n_turns++] = (struct turn){i, rank_of(packing, i)};
+    qsort(turns, n_turns, sizeof *turns, compare_turns);
+    for (size_t i = 0; good && i < n_turns; i++)
+        good = add_file(packing, turns[i].index, error);
+    for (size_t i = 0; good && i < fresh->n_entries; i++)
+        packing->scan->entries[i].digest = fresh->entries[i].digest = fresh->entries[fresh->entries[i].same].digest;
+    free(turns);
+    return good;
+}
+
+/* The new pack. */
+
+/* Finds the pack that a tensor of another one is coded against. */
+static bool find_pack(void *context, const struct digest *digest, struct pack **ret_pack, struct error *error)
+{
+    const struct packing *packing = context;
+    for (size_t i = 0; i < packing->n_packs; i++)
+        if (packing->readers[i] != NULL && digest_same(&packing->packs[i].digest, digest)) {
+            *ret_pack = packing->readers[i];
+            return true;
+        }
+    return error_set(error, "%s: a pack that a tensor is coded against is missing", packing->path);
+}
+
+/* Decodes the new pack, and compares each tensor with what was read. The pack stays open: its tensors may be bases. */
+static bool check_pack(struct packing *packing, const struct archive_blob *blob, struct error *error)
+{
+    struct source *source = archive_open_blob(packing->old, &blob->digest, error);
+    struct pack *pack = source != NULL ? pack_open(source, find_pack, packing, error) : NULL;
+    bool good = pack != NULL && packing_check(pack, packing->path, error);
+    if (good) {
+        packing->readers[packing->n_packs - 1] = pack;
+        bases_add_pack(packing->bases, pack, &blob->digest);
+    } else {
+        pack_close(pack);
+    }
+    return good;
+}
+
+/* Ends the new pack, if there is one. */
+static bool end_pack(struct packing *packing, struct error *error)
+{
+    struct archive_blob blob;
+    if (packing->writer == NULL)
+        return true;
+    bool good = pack_writer_finish(packing->writer, error) && blobs_finish(packing->blobs, &blob, error);
+    pack_writer_free(packing->writer);
+    packing->writer = NULL;
+    if (!good)
+        return false;
+    packing->packs[packing->n_packs - 1] = blob;
+    packing->sums->n_written += blob.size;
+    return check_pack(packing, &blob, error);
+}
+
+/* The list and the manifest. */
+
+/* Adds what is in the archive under the source's name. */
+static bool add_old(struct packing *packing, struct error *error)
+{
+    const char *name = packing->scan->name;
+    size_t member = archive_find(packing->old, name, strlen(name));
+    const struct files *old = member != SIZE_MAX ? archive_files(packing->old, member, error) : NULL;
+    if (old == NULL)
+        return member == SIZE_MAX;
+    if (old->entries[0].kind != packing->fresh->entries[0].kind)
+        return error_set(error, "%s: in the archive, %s is a %s; give the source another name: --as NAME",
+                         packing->scan->source, name, old->entries[0].kind == FILES_FOLDER ? "folder" : "file");
+    const struct archive_member *from = archive_member(packing->old, member);
+    uint32_t *packs = memory_alloc((from->n_packs + 1) * sizeof *packs);
+    bool unused;
+    for (size_t i = 0; i < from->n_packs; i++)
+        packs[i] = number_of_pack(packing, &from->packs[i], &unused);
+    struct files *merged = merge_lists(old, packs, packing->fresh, packing->keeps_folders);
+    free(packs);
+    files_free(packing->fresh);
+    packing->fresh = merged;
+    return true;
+}
+
+/* Adds the packs that tensors of a pack are coded against. */
+static void need_inputs(const struct packing *packing, const struct pack *pack, uint32_t *numbers, uint32_t *used,
+                        size_t *count)
+{
+    for (size_t i = 0; i < pack_count(pack); i++) {
+        const struct pack_tensor *tensor = pack_tensor(pack, i);
+        for (uint32_t j = 0; tensor->coding->input != CODING_ALONE && j < packing->n_packs; j++)
+            if (numbers[j] == UINT32_MAX && digest_same(&packing->packs[j].digest, &tensor->input_pack)) {
+                numbers[j] = (uint32_t)*count;
+                used[(*count)++] = j;
+            }
+    }
+}
+
+/* Numbers the packs that the list names from 0 on, then those of their bases; returns their old numbers, which the
+ * caller frees. */
+static uint32_t *number_packs(struct packing *packing, size_t *ret_count)
+{
+    uint32_t *numbers = merge_numbers(packing->n_packs), *used = merge_numbers(packing->n_packs);
+    *ret_count = 0;
+    for (size_t i = 0; i < packing->fresh->n_segments; i++) {
+        struct files_segment *segment = &packing->fresh->segments[i];
+        if (segment->pack == FILES_ZEROS)
+            continue;
+        if (numbers[segment->pack] == UINT32_MAX) {
+            numbers[segment->pack] = (uint32_t)*ret_count;
+            used[(*ret_count)++] = segment->pack;
+        }
+        segment->pack = numbers[segment->pack];
+    }
+    for (size_t i = 0; i < *ret_count; i++)
+        need_inputs(packing, packing->readers[used[i]], numbers, used, ret_count);
+    free(numbers);
+    return used;
+}
+
+static bool write_list(struct packing *packing, struct archive_blob *ret_blob, struct error *error)
+{
+    struct buffer frame = {0};
+    files_append_frame(packing->fresh, &frame);
+    bool good = blobs_add(packing->blobs, frame.bytes, frame.length, ret_blob, error);
+    packing->sums->n_written += frame.length;
+    buffer_free(&frame);
+    return good;
+}
+
+static bool write_manifest(struct packing *packing, struct archive_blob *ret_manifest, struct error *error)
+{
+    static const char nothing[] = "{}";
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};
+    struct archive_blob empty, list;
+    size_t n_packs;
+    uint32_t *packs = number_packs(packing, &n_packs);
+    bool good = blobs_add(packing->blobs, nothing, strlen(nothing), &empty, error) && write_list(packing, &list, error);
+    if (good) {
+        json_begin_object(&writer, NULL);
+        json_put_template(&writer, "'schemaVersion': %u, 'mediaType': %s, 'artifactType': %s", (uint64_t)2,
+                          ARCHIVE_MANIFEST_TYPE, ARCHIVE_TYPE);
+        index_put_descriptor(&writer, "config", ARCHIVE_EMPTY_TYPE, &empty, NULL);
+        json_begin_array(&writer, "layers");
+        index_put_descriptor(&writer, NULL, ARCHIVE_FILES_TYPE, &list, NULL);
+        for (size_t i = 0; i < n_packs; i++)
+            index_put_descriptor(&writer, NULL, ARCHIVE_PACK_TYPE, &packing->packs[packs[i]], NULL);
+        json_end(&writer);
+        json_end(&writer);
+        good = blobs_add(packing->blobs, text.bytes, text.length, ret_manifest, error);
+    }
+    buffer_free(&text);
+    free(packs);
+    return good;
+}
+
+static uint64_t bytes_of(const struct scan *scan)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < scan->n_entries; i++)
+        n += S_ISREG(scan->entries[i].status.st_mode) ? (uint64_t)scan->entries[i].status.st_size : 0;
+    return n;
+}
+
+/* Adds a source, which the index then names. */
+static bool add_source(struct packing *packing, struct scan *scan, struct error *error)
+{
+    struct archive_blob manifest;
+    bool good = true;
+    packing->scan = scan;
+    packing->fresh = files_new();
+    progress_begin(&packing->progress, scan->name, bytes_of(scan));
+    for (size_t i = 0; i < scan->n_entries; i++)
+        add_entry(packing, &scan->entries[i]);
+    good = add_files(packing, error);
+    progress_end(&packing->progress);
+    good = good && end_pack(packing, error) && add_old(packing, error) && write_manifest(packing, &manifest, error);
+    if (good) {
+        set_member(packing, scan->name, &manifest);
+        good = index_write(packing->blobs, packing->members, packing->n_members, error);
+    }
+    pack_writer_free(packing->writer);
+    packing->writer = NULL;
+    blobs_drop(packing->blobs);
+    files_free(packing->fresh);
+    text_index_free(&packing->inodes);
+    packing->inodes = (struct text_index){0};
+    return good;
+}
+
+/* Reports whether a pack was in the archive before, which then closes it. */
+static bool is_old_pack(const struct archive *old, const struct archive_blob *blob)
+{
+    for (size_t i = 0; old != NULL && i < archive_count(old); i++)
+        for (size_t j = 0; j < archive_member(old, i)->n_packs; j++)
+            if (digest_same(&archive_member(old, i)->packs[j].digest, &blob->digest))
+                return true;
+    return false;
+}
+
+bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, size_t n_scans, bool keeps_folders,
+                 struct packing_sums *ret_sums, struct error *error)
+{
+    struct packing packing = {.blobs = blobs,
+                              .path = archive,
+                              .arena = arena_new(),
+                              .sums = ret_sums,
+                              .keeps_folders = keeps_folders,
+                              .held = memory_alloc(HELD),
+                              .bases = bases_new()};
+    *ret_sums = (struct packing_sums){0};
+    bool good = learn(&packing, error);
+    for (size_t i = 0; good && i < n_scans; i++)
+        good = add_source(&packing, &scans[i], error);
+    for (size_t i = 0; i < packing.n_packs; i++)
+        if (!is_old_pack(packing.old, &packing.packs[i]))
+            pack_close(packing.readers[i]);
+    archive_drop(packing.old);
+    bases_free(packing.bases);
+    free(packing.readers);
+    text_index_free(&packing.digests);
+    free(packing.held);
+    free(packing.packs);
+    free(packing.known);
+    free(packing.members);
+    arena_free(packing.arena);
+    return good;
+}

@@ -32,7 +32,7 @@ static void shape_of(const struct view *view, struct tensor_sample *sample)
     sample->n_columns = sample->columns < SAMPLE_COLUMNS ? (unsigned)sample->columns : SAMPLE_COLUMNS;
 }
 
-static void count(struct tensor_sample *sample, float value)
+static void count(struct tensor_sample *sample, double value)
 {
     sample->n_values++;
     sample->n_zeros += value == 0;
@@ -52,7 +52,7 @@ static float root_mean_square(const float *values, uint64_t n)
 {
     double squares = 0;
     for (uint64_t i = 0; i < n; i++)
-        squares += (double)values[i] * values[i];
+        squares += (double)values[i] * (double)values[i];
     return isfinite(squares) ? (float)sqrt(squares / (double)n) : NAN;
 }
 
@@ -86,7 +86,7 @@ static void fill_bins(struct tensor_sample *sample, const float *values, uint64_
     for (uint64_t i = 0; i < n; i++) {
         if (!isfinite(values[i]))
             continue;
-        double bin = width > 0 ? (values[i] - sample->bins_from) / width : 0;
+        double bin = width > 0 ? ((double)values[i] - sample->bins_from) / width : 0;
         sample->bins[(size_t)fmin(fmax(bin, 0), SAMPLE_BINS - 1)]++;
     }
 }
@@ -113,7 +113,7 @@ bool tensor_sample(const struct view *view, uint64_t matrix, double seconds, str
         succeeds = read_row(view, first, sample, sample->cells + (size_t)row * sample->n_columns, values + n_values,
                             &n_of_row, error);
         for (uint64_t i = 0; succeeds && i < n_of_row; i++)
-            count(sample, values[n_values++]);
+            count(sample, (double)values[n_values++]);
     }
     uint64_t n_finite = sample->n_values - sample->n_nan - sample->n_infinite;
     sample->deviation = n_finite > 0 ? sqrt(sample->deviation / (double)n_finite) : 0;
@@ -139,8 +139,9 @@ static bool type_error(const struct dtype *type, const float *values, size_t n, 
     kernels.decode(blocks, decoded, n_blocks);
     double squares = 0, differences = 0;
     for (size_t i = 0; i < n; i++) {
-        squares += (double)values[i] * values[i];
-        differences += ((double)decoded[i] - values[i]) * ((double)decoded[i] - values[i]);
+        squares += (double)values[i] * (double)values[i];
+        double difference = (double)decoded[i] - (double)values[i];
+        differences += difference * difference;
     }
     *ret_error = (struct type_error){type, squares > 0 ? sqrt(differences / squares) : 0};
     free(decoded);
@@ -204,10 +205,10 @@ bool tensor_difference(const struct view *view, const struct view *other, double
         if (!convert_values(view, first, length, values, error) || !convert_values(other, first, length, others, error))
             return false;
         for (uint64_t j = 0; j < length; j++) {
-            double difference = (double)others[j] - values[j];
+            double difference = (double)others[j] - (double)values[j];
             if (!isfinite(difference))
                 continue;
-            *ret_squares += (double)values[j] * values[j];
+            *ret_squares += (double)values[j] * (double)values[j];
             *ret_differences += difference * difference;
         }
     }

@@ -259,9 +259,8 @@ static void test_errors(void)
         {"merge_method: linear\nparameters: {weight: 1}\nmodels: [{model: ../a}]\ntokenizer_source: union",
          "model '../a': no tokenizer.json or tokenizer.model, which the recipe's tokenizer needs"},
         {"merge_method: karcher\nmodels: [{model: ../a}, {model: ../b}]",
-         "tensor 'model.embed_tokens.weight': karcher in float32 cannot be computed: its dot products are those of "
-         "MKL, "
-         "whose order of summation nobody knows; use dtype: bfloat16"},
+         "tensor 'model.embed_tokens.weight': karcher in float32 cannot be computed: mergekit's dot products come from "
+         "MKL, whose order of summation is unknown; use dtype: bfloat16"},
         {"merge_method: nothing", "line 1: merge_method: 'nothing' is not a merge method"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

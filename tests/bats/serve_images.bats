@@ -50,9 +50,10 @@ manifest() { # TAG [FLAGS]
     tar -C "$OUT/unpacked" -xf "$OUT/hf.tar" 2>"$OUT/warnings"
     [ ! -s "$OUT/warnings" ]
     same eval 'cd "$OUT/unpacked/hf" && find . -type f | sort' == eval 'cd "$OUT/model" && find . -type f | sort'
-    for name in config.json model.safetensors "$split" "$long é.txt" empty.txt blocks.txt; do
+    for name in config.json model.safetensors "$split" "$long é.txt" blocks.txt; do
         same cat "$OUT/unpacked/hf/$name" == "$WFS" cat "$OUT/model" "hf/$name"
     done
+    [ -f "$OUT/unpacked/hf/empty.txt" ] && [ ! -s "$OUT/unpacked/hf/empty.txt" ]
     "$PYTHON" - "$OUT/hf.tar" <<'END'
 import sys, tarfile
 with tarfile.open(sys.argv[1]) as archive:

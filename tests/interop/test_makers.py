@@ -22,7 +22,7 @@ PRINTED = {"unit/models/tokenizers/make_hf_split.py": "unit/models/tokenizers/hf
            "data/make_names.py": "data/gguf/names.tsv"}  # fmt: skip
 WRITTEN = {"data/make_elements.py": "data/quant/elements", "data/make_imatrix.py": "data/gguf", "data/make_packed.py": "data/packed",
            "data/make_structure.py": "data/structure"}  # fmt: skip
-CONVERTED = {"unit/models/make_orders.py": ["A draft model of Gemma 4"], "unit/fs/tree/make_mmproj_files.py": ["llama4"]}
+CONVERTED = {"unit/models/make_orders.py": ["A draft model of Gemma 4"], "unit/products/gguf/make_mmproj_files.py": ["llama4"]}
 
 
 def run(maker, *words):

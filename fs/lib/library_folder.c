@@ -179,7 +179,7 @@ static bool take_url(const struct flat *flat)
     return is_good;
 }
 
-/* Takes PUBLISHER_NAME-GGUF_FILE apart, where only FILE.etag says that it is of the cache. */
+/* Splits PUBLISHER_NAME-GGUF_FILE if FILE.etag lies beside it; the last try: no manifest and no URL named the model. */
 static bool take_name(const struct flat *flat)
 {
     static const char repository[] = "-GGUF_";

@@ -19,7 +19,7 @@ struct sigv4_key {
     const char *region; /* "us-east-1" */
 };
 
-/* The path and the query are percent-encoded, once, as uri_encode() does, and the path keeps its slashes. */
+/* The path and the query are percent-encoded, once, as percent_encode() does, and the path keeps its slashes. */
 struct sigv4_request {
     const char *method; /* "GET" or "HEAD" */
     const char *host;   /* as the Host header has it: with ":port" unless the port is the scheme's own */

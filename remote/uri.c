@@ -1,9 +1,9 @@
 #include "remote/uri.h"
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "remote/libcurl.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ static struct uri with_path(const struct uri *uri, const char *path, struct aren
 
 struct uri uri_below(const struct uri *folder, const char *name, struct arena *arena)
 {
-    return with_path(folder, arena_printf(arena, "%s%s", folder->path, uri_encode(name, "/", arena)), arena);
+    return with_path(folder, arena_printf(arena, "%s%s", folder->path, percent_encode(name, "/", arena)), arena);
 }
 
 struct uri uri_parent(const struct uri *uri, struct arena *arena)
@@ -123,43 +123,4 @@ bool uri_is_private(const struct uri *uri)
     for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
         is_private |= text_starts_with(uri->origin, loopback[i]);
     return is_private;
-}
-
-const char *uri_encode(const char *text, const char *kept, struct arena *arena)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    char *encoded = arena_alloc(arena, 3 * strlen(text) + 1), *out = encoded;
-    for (; *text != '\0'; text++) {
-        if (strchr(plain, *text) != NULL || strchr(kept, *text) != NULL) {
-            *out++ = *text;
-            continue;
-        }
-        *out++ = '%';
-        *out++ = digits[(unsigned char)*text >> 4];
-        *out++ = digits[(unsigned char)*text & 15];
-    }
-    return encoded;
-}
-
-const char *uri_decode_name(const char *text, size_t length, struct arena *arena)
-{
-    char *name = arena_alloc(arena, length + 1);
-    size_t n = 0;
-    for (size_t i = 0; i < length; i++) {
-        int byte = (unsigned char)text[i];
-        if (byte == '%') {
-            int high = length - i > 2 ? text_hex_digit(text[i + 1]) : -1;
-            int low = high >= 0 ? text_hex_digit(text[i + 2]) : -1;
-            if (low < 0)
-                return NULL;
-            byte = high << 4 | low;
-            i += 2;
-        }
-        if (byte == '\0' || byte == '/')
-            return NULL;
-        name[n++] = (char)byte;
-    }
-    bool is_name = n > 0 && n <= NAME_MAX && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-    return is_name ? name : NULL;
 }

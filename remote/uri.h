@@ -37,10 +37,3 @@ bool uri_same_origin(const struct uri *a, const struct uri *b);
 
 /* Reports whether nobody on the way can read or change what is exchanged: https, or a loopback address. */
 bool uri_is_private(const struct uri *uri);
-
-/* Percent-encodes all bytes but letters, digits and "-._~", and those in `kept`. */
-const char *uri_encode(const char *text, const char *kept, struct arena *arena);
-
-/* Decodes one component of a path as a file name. Returns NULL for what is no name: "", "." and "..", a '/' or a NUL
- * byte, more than NAME_MAX bytes, or an incomplete escape. */
-const char *uri_decode_name(const char *text, size_t length, struct arena *arena);

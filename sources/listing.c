@@ -1,5 +1,6 @@
 #include "sources/listing.h"
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "base/text_index.h"
 #include "text/json.h"
@@ -78,7 +79,7 @@ static const char *name_of_link(const struct uri *folder, const char *link, stru
         return NULL;
     const char *rest = uri.path + strlen(folder->path);
     size_t length = strcspn(rest, "/");
-    const char *name = uri_decode_name(rest, length, arena);
+    const char *name = percent_decode_name(rest, length, arena);
     if (name == NULL || (rest[length] == '/' && rest[length + 1] != '\0'))
         return NULL;
     return rest[length] == '/' ? arena_printf(arena, "%s/", name) : name;

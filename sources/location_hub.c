@@ -6,6 +6,7 @@
  *
  * Source: huggingface_hub's HfApi.model_info, list_repo_tree and file_download; HfFileSystem.resolve_path. */
 #include "base/buffer.h"
+#include "base/percent.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "remote/credentials.h"
@@ -195,7 +196,7 @@ static void add_file(struct hub *hub, const char *path, uint64_t size, const cha
 {
     struct arena *arena = hub->arena;
     struct site_file file = {.path = arena_strdup(arena, path), .modified = hub->modified};
-    const char *encoded = uri_encode(path, "/", arena);
+    const char *encoded = percent_encode(path, "/", arena);
     file.origin.uri = endpoint_uri(hub, arena_printf(arena, "%s/resolve/%s/%s", hub->id, hub->commit, encoded));
     file.origin.credential = hub->credential;
     file.origin.size = size;
@@ -378,7 +379,7 @@ static bool read_list(struct hub *hub)
     if (remote_options().offline)
         return error_set(hub->error, "%s: offline, and '%s' is not in the cache; open it once without -o offline",
                          hub->shown, hub->revision);
-    const char *revision = uri_encode(hub->revision, "", hub->arena);
+    const char *revision = percent_encode(hub->revision, "", hub->arena);
     const struct uri uri =
         endpoint_uri(hub, arena_printf(hub->arena, "api/models/%s/revision/%s?blobs=true", hub->id, revision));
     if (!get(hub, &uri, &exchange) || !take_list(hub, (const char *)exchange.bytes, exchange.length))

@@ -4,6 +4,7 @@
  * one step requests both. Requests are signed with the credentials of AWS's own tools.
  *
  * Source: Amazon S3 API Reference, ListObjectsV2, GetObject, "Methods for accessing a bucket". */
+#include "base/percent.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "remote/aws_settings.h"
@@ -87,8 +88,8 @@ static struct exchange page_of(const struct s3 *s3, const char *prefix, bool onl
     struct arena *arena = s3->arena;
     const char *query =
         arena_printf(arena, "%s%s%s%sencoding-type=url&list-type=2&max-keys=1000&prefix=%s",
-                     token != NULL ? "continuation-token=" : "", token != NULL ? uri_encode(token, "", arena) : "",
-                     token != NULL ? "&" : "", only_folder ? "delimiter=%2F&" : "", uri_encode(prefix, "", arena));
+                     token != NULL ? "continuation-token=" : "", token != NULL ? percent_encode(token, "", arena) : "",
+                     token != NULL ? "&" : "", only_folder ? "delimiter=%2F&" : "", percent_encode(prefix, "", arena));
     struct uri uri = s3->base;
     uri.text = arena_printf(arena, "%s?%s", s3->base.text, query);
     uri.query = query;

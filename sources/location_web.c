@@ -3,6 +3,7 @@
  * The names in a folder come from the server's list or, without a list, from the table of names that models use. wfs
  * then requests the beginning of each file, all at once: the answer gives its size and validator. The store keeps the
  * result: the next requests are conditional, and offline there are none. */
+#include "base/percent.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/text_index.h"
@@ -102,7 +103,7 @@ static bool parse_uri(struct web *web, const char *text)
         return false;
     const char *name = strrchr(uri.path, '/') + 1;
     web->folder = uri_parent(&uri, web->arena);
-    web->file = *name != '\0' ? uri_decode_name(name, strlen(name), web->arena) : NULL;
+    web->file = *name != '\0' ? percent_decode_name(name, strlen(name), web->arena) : NULL;
     if (*name != '\0' && web->file == NULL)
         return error_set(web->error, "the URL names no file");
     char hash[SHA256_HEX + 1];
@@ -119,7 +120,7 @@ static const char *model_of(const struct web *web)
     size_t end = strlen(path) - 1, start = end;
     while (start > 0 && path[start - 1] != '/')
         start--;
-    const char *name = uri_decode_name(path + start, end - start, web->arena);
+    const char *name = percent_decode_name(path + start, end - start, web->arena);
     const char *host = strstr(web->folder.origin, "://") + 3;
     return name != NULL ? name : arena_strndup(web->arena, host, strcspn(host, ":"));
 }

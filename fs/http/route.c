@@ -1,5 +1,6 @@
 #include "fs/http/route.h"
 
+#include "base/percent.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -12,28 +13,10 @@ struct parts {
     size_t count;
 };
 
-/* NULL if the text has an invalid escape or a NUL byte. */
-static const char *decode(const char *text, size_t length, struct arena *arena)
-{
-    char *part = arena_alloc(arena, length + 1), *out = part;
-    for (size_t i = 0; i < length; i++) {
-        int high = text[i] == '%' && i + 2 < length ? text_hex_digit(text[i + 1]) : -1,
-            low = high >= 0 ? text_hex_digit(text[i + 2]) : -1;
-        if (text[i] == '%' && low < 0)
-            return NULL;
-        *out++ = text[i] == '%' ? (char)(high * 16 + low) : text[i];
-        if (out[-1] == '\0')
-            return NULL;
-        i += text[i] == '%' ? 2 : 0;
-    }
-    *out = '\0';
-    return part;
-}
-
 /* Decodes a part; NULL if it must not be looked up. */
 static const char *decode_part(const char *text, size_t length, struct arena *arena)
 {
-    const char *part = decode(text, length, arena);
+    const char *part = percent_decode(text, length, arena);
     return part == NULL || strcmp(part, ".") == 0 || strcmp(part, "..") == 0 ? NULL : part;
 }
 
@@ -148,8 +131,8 @@ struct route route_parse_s3(const char *target, struct arena *arena)
 {
     const char *at = target + (*target == '/');
     size_t length = strcspn(at, "/");
-    const char *bucket = decode(at, length, arena), *rest = at + length + (at[length] == '/'),
-               *key = decode(rest, strlen(rest), arena);
+    const char *bucket = percent_decode(at, length, arena), *rest = at + length + (at[length] == '/'),
+               *key = percent_decode(rest, strlen(rest), arena);
     if (bucket == NULL || key == NULL)
         return unknown;
     return (struct route){ROUTE_S3, bucket, "main", key, text_ends_with(target, "/")};

@@ -1,10 +1,10 @@
 #include "fs/http/s3_listing.h"
 
 #include "base/base64.h"
+#include "base/percent.h"
 #include "base/text.h"
 #include "fs/http/file_answer.h"
 #include "fs/http/s3_xml.h"
-#include "remote/uri.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct listing {
 /* Puts a key, or a prefix of keys. */
 static void put_key(const struct listing *listing, struct buffer *out, const char *element, const char *key)
 {
-    s3_put(out, element, listing->is_url ? uri_encode(key, "/", listing->arena) : key);
+    s3_put(out, element, listing->is_url ? percent_encode(key, "/", listing->arena) : key);
 }
 
 /* Reports whether there is room for one more key; without room, the listing is full. */

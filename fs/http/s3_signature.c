@@ -1,9 +1,9 @@
 #include "fs/http/s3_signature.h"
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "fs/http/query.h"
 #include "remote/sigv4.h"
-#include "remote/uri.h"
 
 #include <nettle/memops.h>
 #include <stdlib.h>
@@ -134,7 +134,9 @@ static void append_path(const char *path, struct arena *arena, struct buffer *ou
     for (const char *c = path; *c != '\0'; c++) {
         int high = *c == '%' ? text_hex_digit(c[1]) : -1, low = high >= 0 ? text_hex_digit(c[2]) : -1;
         const char letter[] = {low >= 0 ? (char)(high * 16 + low) : *c, '\0'};
-        buffer_append_text(out, low < 0 && *c == '/' ? "/" : letter[0] == '\0' ? "%00" : uri_encode(letter, "", arena));
+        buffer_append_text(out, low < 0 && *c == '/' ? "/"
+                                : letter[0] == '\0'  ? "%00"
+                                                     : percent_encode(letter, "", arena));
         c += low >= 0 ? 2 : 0;
     }
 }
@@ -152,8 +154,8 @@ static void append_query(const struct query *query, struct arena *arena, struct 
     size_t count = 0;
     for (size_t i = 0; i < query->count; i++)
         if (strcmp(query->items[i].name, "X-Amz-Signature") != 0)
-            sorted[count++] = (struct query_parameter){uri_encode(query->items[i].name, "", arena),
-                                                       uri_encode(query->items[i].value, "", arena)};
+            sorted[count++] = (struct query_parameter){percent_encode(query->items[i].name, "", arena),
+                                                       percent_encode(query->items[i].value, "", arena)};
     qsort(sorted, count, sizeof *sorted, by_name_and_value);
     for (size_t i = 0; i < count; i++)
         buffer_printf(out, "%s%s=%s", i > 0 ? "&" : "", sorted[i].name, sorted[i].value);

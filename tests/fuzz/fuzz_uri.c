@@ -2,6 +2,7 @@
  *
  * Holds for what is accepted: it is http or https without a user; its parts are those of its text, and parsing that
  * again gives the same. */
+#include "base/percent.h"
 #include "base/text.h"
 #include "remote/libcurl.h"
 #include "remote/uri.h"
@@ -37,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(uri_parse("https://example.org/models/tiny/?key=secret", arena, &base, &error));
     if (uri_resolve(&base, text, arena, &uri, &error))
         check(&uri, arena);
-    const char *name = uri_decode_name(text, strlen(text), arena);
-    require(strlen(uri_encode(text, "/", arena)) >= strlen(text));
+    const char *name = percent_decode_name(text, strlen(text), arena);
+    require(strlen(percent_encode(text, "/", arena)) >= strlen(text));
     require(name == NULL || (*name != '\0' && strchr(name, '/') == NULL && strcmp(name, "..") != 0));
     arena_free(arena);
     return 0;

@@ -1,7 +1,6 @@
 #include "remote/uri.h"
 
 #include "remote/libcurl.h"
-
 #include "tests/unit/check.h"
 
 static void parts(struct arena *arena)
@@ -83,24 +82,6 @@ static void places(struct arena *arena)
     CHECK(uri_parse("http://127.0.0.1.evil/", arena, &other, &error) && !uri_is_private(&other));
 }
 
-static const char *decoded(const char *text, struct arena *arena)
-{
-    const char *name = uri_decode_name(text, strlen(text), arena);
-    return name != NULL ? name : "none";
-}
-
-static void names(struct arena *arena)
-{
-    char longest[300] = "";
-    memset(longest, 'x', 256);
-    CHECK_TEXT(decoded("model%2D1%20.json", arena), "model-1 .json");
-    CHECK_TEXT(decoded("%e2%96%81", arena), "\xe2\x96\x81");
-    static const char *const none[] = {"", ".", "..", "%2e%2e", "a%2Fb", "a/b", "a%00b", "a%", "a%4", "a%zz"};
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        CHECK_NAMED(strcmp(decoded(none[i], arena), "none") == 0, none[i]);
-    CHECK_TEXT(decoded(longest, arena), "none");
-}
-
 int main(void)
 {
     struct error error;
@@ -110,7 +91,6 @@ int main(void)
     refusals(arena);
     references(arena);
     places(arena);
-    names(arena);
     arena_free(arena);
     return check_done();
 }

@@ -20,6 +20,7 @@ enum { HUGE_PAGE = 2 * 1024 * 1024 }; /* so much memory is worth huge pages, if 
 
 struct chunk {
     struct chunk *previous;
+    void *memory; /* from calloc(): before the chunk, if it begins with a huge page */
     size_t used, capacity;
     _Alignas(ALIGNMENT) unsigned char bytes[];
 };
@@ -160,7 +161,7 @@ void arena_free(struct arena *arena)
         release->release(release->context);
     for (struct chunk *chunk = arena->last; chunk != NULL;) {
         struct chunk *previous = chunk->previous;
-        free(chunk);
+        free(chunk->memory);
         chunk = previous;
     }
     free(arena);
@@ -168,11 +169,17 @@ void arena_free(struct arena *arena)
 
 static struct chunk *chunk_new(size_t capacity)
 {
-    struct chunk *chunk = calloc(1, sizeof *chunk + capacity);
-    if (chunk == NULL)
+    size_t size = sizeof(struct chunk) + capacity, skipped = 0;
+    bool is_huge = capacity >= HUGE_PAGE;
+    unsigned char *memory = calloc(1, is_huge ? size + HUGE_PAGE : size);
+    if (memory == NULL)
         memory_exhausted(capacity);
-    if (capacity >= HUGE_PAGE) /* calloc() writes none of so much memory */
-        system_want_huge_pages(chunk, capacity);
+    if (is_huge) { /* calloc() writes none of so much memory */
+        skipped = -(uintptr_t)memory % HUGE_PAGE;
+        system_want_huge_pages(memory + skipped, size);
+    }
+    struct chunk *chunk = (struct chunk *)(memory + skipped);
+    chunk->memory = memory;
     chunk->capacity = capacity;
     return chunk;
 }

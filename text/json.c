@@ -122,12 +122,18 @@ static bool blame(const struct parser *parser, const struct json *value)
 
 static enum json_type type_of(const struct json *value)
 {
-    static const unsigned char types[] = {
-        [YYJSON_TYPE_RAW] = JSON_NUMBER, [YYJSON_TYPE_NULL] = JSON_NULL, [YYJSON_TYPE_BOOL] = JSON_FALSE,
-        [YYJSON_TYPE_STR] = JSON_STRING, [YYJSON_TYPE_ARR] = JSON_ARRAY, [YYJSON_TYPE_OBJ] = JSON_OBJECT};
-    if ((uint8_t)value->of.tag == (YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_TRUE))
-        return JSON_TRUE;
-    return (enum json_type)types[value->of.tag & YYJSON_TYPE_MASK];
+    enum { KINDS = 32 }; /* the types of yyjson with their subtypes */
+    static const unsigned char types[KINDS] = {
+        [YYJSON_TYPE_RAW] = JSON_NUMBER,
+        [YYJSON_TYPE_NULL] = JSON_NULL,
+        [YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_FALSE] = JSON_FALSE,
+        [YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_TRUE] = JSON_TRUE,
+        [YYJSON_TYPE_STR] = JSON_STRING,
+        [YYJSON_TYPE_STR | YYJSON_SUBTYPE_NOESC] = JSON_STRING,
+        [YYJSON_TYPE_ARR] = JSON_ARRAY,
+        [YYJSON_TYPE_OBJ] = JSON_OBJECT,
+    };
+    return (enum json_type)types[value->of.tag % KINDS];
 }
 
 /* Returns the number of elements or members, or the length of a text. */
@@ -301,56 +307,73 @@ struct open_container {
 
 struct walk {
     const struct parser *parser;
+    struct json *at; /* the last value that was checked */
     struct open_container open[JSON_MAX_DEPTH];
     unsigned depth;
-    size_t n_values;
+    size_t n_values; /* with those to come in open containers */
 };
 
-static bool check_value(struct walk *walk, struct json *value)
+static bool open_container(struct walk *walk, struct json *container)
 {
     const struct parser *parser = walk->parser;
-    enum json_type type = type_of(value);
-    if (walk->n_values++ == JSON_MAX_VALUES)
-        return error_set(parser->error, "more than %d values", JSON_MAX_VALUES);
-    if (type == JSON_NUMBER && parser->is_python)
-        return take_python(parser, value);
-    if (type < JSON_ARRAY)
-        return true;
     if (walk->depth == JSON_MAX_DEPTH) {
         error_set(parser->error, "nested more than %d deep", JSON_MAX_DEPTH);
-        return blame(parser, value);
+        return blame(parser, container);
     }
-    walk->open[walk->depth++] = (struct open_container){value, length_of(value)};
+    walk->n_values += length_of(container);
+    if (walk->n_values > JSON_MAX_VALUES)
+        return error_set(parser->error, "more than %d values", JSON_MAX_VALUES);
+    walk->open[walk->depth++] = (struct open_container){container, length_of(container)};
     return true;
 }
 
-/* Ends the containers that are complete. */
-static bool close_containers(struct walk *walk)
+static bool check_value(struct walk *walk, struct json *value)
 {
-    for (; walk->depth > 0 && walk->open[walk->depth - 1].n_left == 0; walk->depth--) {
-        struct json *container = walk->open[walk->depth - 1].container;
-        if (type_of(container) == JSON_OBJECT && !check_keys(walk->parser, container))
-            return false;
+    walk->at = value;
+    switch (value->of.tag & YYJSON_TYPE_MASK) {
+    case YYJSON_TYPE_RAW:
+        return !walk->parser->is_python || take_python(walk->parser, value);
+    case YYJSON_TYPE_ARR:
+    case YYJSON_TYPE_OBJ:
+        return open_container(walk, value);
+    default:
+        return true;
     }
+}
+
+/* Marks and checks what is left of the innermost container, up to the next one in it. */
+static bool check_inner(struct walk *walk, bool is_object)
+{
+    struct open_container *inner = &walk->open[walk->depth - 1];
+    struct json *value = walk->at;
+    unsigned depth = walk->depth;
+    do {
+        value += is_object ? 2 : 1;
+        value->of.tag |= (is_object ? MEMBER : 0) | (--inner->n_left == 0 ? LAST : 0);
+        if (!check_value(walk, value))
+            return false;
+    } while (inner->n_left > 0 && walk->depth == depth);
     return true;
 }
 
 /* Passes over all values, in the order of the text, and marks them. */
 static bool check_values(const struct parser *parser)
 {
-    struct walk walk = {.parser = parser};
-    struct json *value = root_of(parser->document);
-    value->of.tag |= LAST | ROOT;
-    for (;;) {
-        if (!check_value(&walk, value) || !close_containers(&walk))
-            return false;
-        if (walk.depth == 0)
-            return true;
-        struct open_container *inner = &walk.open[walk.depth - 1];
-        bool is_member = type_of(inner->container) == JSON_OBJECT;
-        value += is_member ? 2 : 1;
-        value->of.tag |= (is_member ? MEMBER : 0) | (--inner->n_left == 0 ? LAST : 0);
+    struct walk walk = {.parser = parser, .n_values = 1};
+    struct json *root = root_of(parser->document);
+    root->of.tag |= LAST | ROOT;
+    bool good = check_value(&walk, root);
+    while (good && walk.depth > 0) {
+        const struct open_container *inner = &walk.open[walk.depth - 1];
+        bool is_object = type_of(inner->container) == JSON_OBJECT;
+        if (inner->n_left > 0) {
+            good = check_inner(&walk, is_object);
+        } else {
+            walk.depth--;
+            good = !is_object || check_keys(parser, inner->container);
+        }
     }
+    return good;
 }
 
 /* Memory for yyjson, which frees what it has and fails if there is none: no frame of its is jumped over. */
@@ -616,6 +639,20 @@ const char *json_string(const struct json *value, size_t *ret_length)
     return text_of(value);
 }
 
+static struct json_text string_of(const struct json *value)
+{
+    if (type_of(value) != JSON_STRING)
+        return (struct json_text){NULL, 0};
+    return (struct json_text){text_of(value), length_of(value)};
+}
+
+void json_string_pair(const struct json *array, struct json_text ret_pair[2])
+{
+    const struct json *first = json_first(array), *second = first != NULL ? next_value(first) : NULL;
+    ret_pair[0] = first != NULL ? string_of(first) : (struct json_text){NULL, 0};
+    ret_pair[1] = second != NULL ? string_of(second) : (struct json_text){NULL, 0};
+}
+
 bool json_string_is(const struct json *value, const char *text)
 {
     size_t length;
@@ -649,9 +686,8 @@ bool json_u64(const struct json *value, uint64_t *ret_value)
     uint64_t number = 0;
     for (const char *at = text_of(value); *at != '\0'; at++) {
         uint64_t digit = (uint64_t)*at - '0';
-        if (digit > 9 || number > (UINT64_MAX - digit) / 10)
+        if (digit > 9 || __builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, digit, &number))
             return false;
-        number = number * 10 + digit;
     }
     *ret_value = number;
     return true;

@@ -82,6 +82,14 @@ const struct json *json_get_n(const struct json *object, const char *key, size_t
 /* Returns the text of a string, NUL-terminated, or NULL. The text may contain NULs: *ret_length, if not NULL, is its
  * length in bytes, set only if there is a text. */
 const char *json_string(const struct json *value, size_t *ret_length);
+
+struct json_text {
+    const char *bytes; /* NULL: not a string */
+    size_t length;
+};
+
+/* Reads the first two elements of an array, as a merge of a tokenizer has them. A value of another kind has none. */
+void json_string_pair(const struct json *array, struct json_text ret_pair[2]);
 bool json_string_is(const struct json *value, const char *text);
 
 /* Returns the number as it was spelled, or NULL. */

@@ -108,16 +108,18 @@ static void add_json_rules(struct encoder *encoder, const struct json *merges)
 {
     uint32_t rank = 0;
     for (const struct json *merge = json_first(merges); merge != NULL; merge = json_next(merge), rank++) {
-        size_t length, right_length;
-        const char *left = json_string(merge, &length), *right;
+        size_t length;
+        struct json_text pair[2];
+        const char *left = json_string(merge, &length);
         if (left != NULL) {
             const char *space = memchr(left, ' ', length);
             if (space != NULL)
                 add_rule(encoder, left, (size_t)(space - left), space + 1, length - (size_t)(space - left) - 1, rank);
-        } else if ((left = json_string(json_first(merge), &length)) != NULL &&
-                   (right = json_string(json_next(json_first(merge)), &right_length)) != NULL) {
-            add_rule(encoder, left, length, right, right_length, rank);
+            continue;
         }
+        json_string_pair(merge, pair);
+        if (pair[0].bytes != NULL && pair[1].bytes != NULL)
+            add_rule(encoder, pair[0].bytes, pair[0].length, pair[1].bytes, pair[1].length, rank);
     }
 }
 

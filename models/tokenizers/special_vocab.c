@@ -298,10 +298,10 @@ static void read_config_ids(struct special_vocab *vocab, const struct json *conf
 /* Merges. */
 
 /* Appends one half of a merge; byte-level tokenizers spell a space in it differently. */
-static void append_half(struct buffer *out, const struct json *half)
+static void append_half(struct buffer *out, struct json_text half)
 {
-    size_t length;
-    const char *text = json_string(half, &length), *space;
+    size_t length = half.length;
+    const char *text = half.bytes, *space;
     if (text == NULL)
         return;
     for (const char *end = text + length; (space = memchr(text, ' ', length)) != NULL; length = (size_t)(end - text)) {
@@ -315,12 +315,13 @@ static void append_half(struct buffer *out, const struct json *half)
 /* Appends the text of a merge, which has two halves, and its length before it. */
 static void append_pair(struct buffer *out, const struct json *merge)
 {
-    const struct json *left = json_first(merge);
+    struct json_text halves[2];
+    json_string_pair(merge, halves);
     size_t place = out->length;
     buffer_append_zeros(out, GGUF_LENGTH);
-    append_half(out, left);
+    append_half(out, halves[0]);
     buffer_append(out, " ", 1);
-    append_half(out, json_next(left));
+    append_half(out, halves[1]);
     uint64_t length = out->length - place - GGUF_LENGTH;
     little_endian(&length, 1, GGUF_LENGTH);
     memcpy(out->bytes + place, &length, GGUF_LENGTH);
@@ -331,13 +332,12 @@ static size_t merges_bytes(const struct json *merges)
 {
     size_t n_bytes = 0;
     for (const struct json *merge = json_first(merges); merge != NULL; merge = json_next(merge)) {
-        size_t length = 0, right_length = 0;
-        const struct json *left = json_first(merge);
-        if (json_string(left != NULL ? left : merge, &length) == NULL)
-            length = 0;
-        if (json_string(json_next(left), &right_length) == NULL)
-            right_length = 0;
-        n_bytes += GGUF_LENGTH + length + 1 + right_length;
+        size_t length = 0;
+        struct json_text halves[2];
+        json_string_pair(merge, halves);
+        if (json_string(merge, &length) == NULL)
+            length = halves[0].length + 1 + halves[1].length;
+        n_bytes += GGUF_LENGTH + length;
     }
     return n_bytes;
 }

@@ -86,6 +86,23 @@ static void big_pieces(void)
     arena_free(arena);
 }
 
+/* Pieces that begin with a huge page, in memory that was written to before. */
+static void huge_pieces(void)
+{
+    enum { HUGE_PAGE = 2 << 20, SIZE = HUGE_PAGE + 5000 };
+    for (int round = 0; round < 3; round++) {
+        struct arena *arena = arena_new();
+        unsigned char *first = arena_alloc(arena, SIZE), *second = arena_alloc(arena, SIZE);
+        CHECK((uintptr_t)first % HUGE_PAGE < 64 && (uintptr_t)second % HUGE_PAGE < 64);
+        CHECK(is_filled(first, SIZE, 0));
+        memset(first, 1, SIZE);
+        CHECK(is_filled(second, SIZE, 0));
+        memset(second, 2, SIZE);
+        CHECK(is_filled(first, SIZE, 1));
+        arena_free(arena);
+    }
+}
+
 /* Pieces that fill the first chunk to its end, and one more. */
 static void full_chunk(void)
 {
@@ -244,6 +261,7 @@ int main(void)
 {
     zeroed_aligned_and_apart();
     big_pieces();
+    huge_pieces();
     full_chunk();
     small_arenas();
     copies();

@@ -272,6 +272,28 @@ static void values(void)
     json_free(document);
 }
 
+static void pairs(void)
+{
+    static const char text[] =
+        "[[\"a b\",\"\"],[\"c\",\"d\",\"e\"],[\"f\"],[],[1,\"g\"],[\"h\",[\"i\"]],{\"j\":\"k\"},\"l\"]";
+    static const char *const expected[][2] = {{"a b", ""}, {"c", "d"},  {"f", NULL},  {NULL, NULL},
+                                              {NULL, "g"}, {"h", NULL}, {NULL, NULL}, {NULL, NULL}};
+    struct json_document *document = json_parse(text, strlen(text), NULL);
+    const struct json *array = json_root(document);
+    for (size_t i = 0; i < json_count(array); i++) {
+        struct json_text pair[2];
+        json_string_pair(json_at(array, i), pair);
+        for (size_t j = 0; j < 2; j++) {
+            const char *wanted = expected[i][j];
+            CHECK((pair[j].bytes == NULL) == (wanted == NULL));
+            CHECK(pair[j].length == (wanted != NULL ? strlen(wanted) : 0));
+            if (wanted != NULL)
+                CHECK_TEXT(pair[j].bytes, wanted);
+        }
+    }
+    json_free(document);
+}
+
 /* What is of one type is not walked as if it were of the other, and no walk leaves its container. */
 static void containers(void)
 {
@@ -415,6 +437,7 @@ int main(void)
     depth();
     number_of_values();
     values();
+    pairs();
     containers();
     return check_done();
 }

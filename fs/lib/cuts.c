@@ -1,6 +1,7 @@
 #include "fs/lib/cuts.h"
 
 #include "quant/views/convert.h"
+#include "quant/views/dependencies.h"
 
 enum { WRITE_COST = 310 /* picoseconds for each byte: read or made, checked, written */ };
 
@@ -28,11 +29,38 @@ static uint64_t cost_of_parts(uint64_t total, size_t n, size_t n_parts)
     return total / n_parts * n + total % n_parts * n / n_parts;
 }
 
-/* Returns the cut nearest to an offset in a file. */
-static uint64_t nearest_cut(uint64_t offset, uint64_t size)
+static void add_length(void *context, const struct extent *from, uint64_t n_bytes)
 {
-    uint64_t cut = (offset + CUT_UNIT / 2) / CUT_UNIT * CUT_UNIT;
-    return cut < size ? cut : size;
+    *(uint64_t *)context += n_bytes;
+}
+
+/* Returns how many stored bytes must be read before the range can be made, by somebody who has read nothing. */
+static uint64_t bytes_needed(const struct vfile *file, uint64_t offset, uint64_t length)
+{
+    uint64_t n_bytes = 0;
+    struct dependencies to = {.take = add_length, .context = &n_bytes, .as_at_first = true};
+    vfile_depends(file, offset, length, &to);
+    dependencies_end(&to);
+    return n_bytes;
+}
+
+/* Reports whether the first byte of a span needs about as much as all of its bytes. */
+static bool is_undivided(const struct vfile *file, const struct span *span)
+{
+    return span->kind == SPAN_VIEW && span->length > CUT_UNIT &&
+           2 * bytes_needed(file, span->offset, 1) > bytes_needed(file, span->offset, span->length);
+}
+
+/* Returns the offset in a file of the cut that is nearest to a share of a span. */
+static uint64_t nearest_cut(const struct vfile *file, const struct span *span, double share)
+{
+    uint64_t offset = span->offset + (uint64_t)((double)span->length * share), rounding = CUT_UNIT / 2;
+    if (is_undivided(file, span)) { /* the span is whole in a part, with some of a neighbour */
+        offset = share < 0.5 ? span->offset : span->offset + span->length;
+        rounding = share < 0.5 ? 0 : CUT_UNIT - 1;
+    }
+    uint64_t cut = (offset + rounding) / CUT_UNIT * CUT_UNIT;
+    return cut < file->size ? cut : file->size;
 }
 
 struct cutting {
@@ -50,8 +78,9 @@ static void cut_span(struct cutting *cutting, const struct vfile *file, const st
         if (wanted >= cutting->before + cost)
             break;
         double share = (double)(wanted - cutting->before) / (double)cost;
-        uint64_t offset = span->offset + (uint64_t)((double)span->length * share);
-        cutting->ends[cutting->n_cut++] = position + nearest_cut(offset, file->size);
+        uint64_t end = position + nearest_cut(file, span, share),
+                 last = cutting->n_cut > 0 ? cutting->ends[cutting->n_cut - 1] : 0;
+        cutting->ends[cutting->n_cut++] = end > last ? end : last;
     }
     cutting->before += cost;
 }

@@ -2,8 +2,12 @@
  *
  * Positions count the bytes of all files, one file after the other. A cut is at the end of a file or at a multiple of
  * CUT_UNIT in it: two clients of a network file system that write to one page overwrite each other's bytes, and pages
- * have up to 64 KiB. A block or a tensor may lie across a cut: both workers compute what they need of it. Cuts depend
- * on the files and the number of parts alone, not on the machine. */
+ * have up to 64 KiB. A block or a tensor may lie across a cut: both workers compute what they need of it.
+ *
+ * A tensor of which any byte needs all of its sources first, as the methods of merges that compute statistics do, is
+ * not divided: each worker would read all of them. Cuts are then before and after it, up to CUT_UNIT away.
+ *
+ * Cuts depend on the files and the number of parts alone, not on the machine. */
 #pragma once
 
 #include "fs/tree/vfile.h"

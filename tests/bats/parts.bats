@@ -250,6 +250,20 @@ $BATS_TEST_TMPDIR/source.gguf model.safetensors
 END
 }
 
+@test "the parts of a merge whose tensors are read whole make the file of one wfs cp" {
+    local models=$BATS_TEST_TMPDIR/models number
+    mkdir "$models"
+    cp -r "$MODEL" "$models/base"
+    another_model "$models/tuned"
+    printf '%s\n' 'merge_method: slerp' 'models: [{model: base}, {model: tuned}]' 'base_model: base' 'parameters: {t: 0.5}' \
+        'dtype: bfloat16' >"$models/slerp.yaml"
+    "$WFS" cp "$models/slerp.yaml" "$FILE" "$BATS_TEST_TMPDIR/merged"
+    for number in 5 2 7 1 3 6 4; do
+        part "$number/7" "$models/slerp.yaml"
+    done
+    cmp "$DEST" "$BATS_TEST_TMPDIR/merged"
+}
+
 @test "a copy of the source with other times is the same source" {
     cp -r "$MODEL" "$BATS_TEST_TMPDIR/model"
     touch -d '2020-01-01' "$BATS_TEST_TMPDIR/model"/*

@@ -3,6 +3,7 @@
 
 #include "formats/span.h"
 #include "quant/blocks/dtype.h"
+#include "quant/merge/merge.h"
 #include "tests/unit/check.h"
 
 enum { MIB = 1 << 20 };
@@ -61,6 +62,49 @@ static void equal_cost(struct arena *arena)
     CHECK(ends[0] > 9 * MIB && ends[15] == 18 * MIB);
 }
 
+/* A merge of two stored matrices of BF16; none of its values is read. */
+static const struct view *merged(struct arena *arena, merge_function *merge)
+{
+    struct merge_model model = {.view = view_of_source(arena, NULL, 0, &bf16_dtype, 2, shape), .weight = 1};
+    return merge(arena, &(struct merge_operands){.dtype = &bf16_dtype,
+                                                 .base = view_of_source(arena, NULL, 0, &bf16_dtype, 2, shape),
+                                                 .models = &model,
+                                                 .n_models = 1,
+                                                 .findings = findings_new(arena),
+                                                 .t = 0.5});
+}
+
+/* Every part that has some of a tensor merged by slerp reads both models' whole tensors: 100 KiB of zeros, two such
+ * tensors of 32 MiB, and 100 KiB. Cuts are at multiples of the unit around them. */
+static void whole_tensors(struct arena *arena)
+{
+    struct span_list spans = {.arena = arena};
+    uint64_t ends[16];
+    spans_add_zeros(&spans, 100 * 1024);
+    spans_add_view(&spans, merged(arena, merge_slerp), encoding_of(&bf16_dtype));
+    spans_add_view(&spans, merged(arena, merge_slerp), encoding_of(&bf16_dtype));
+    spans_add_zeros(&spans, 100 * 1024);
+    const struct vfile file = vfile_of_spans(&spans, (struct origin){0}), *files[] = {&file};
+    cut_files(files, 1, 16, ends);
+    check_cuts(files, 1, ends, 16);
+    for (size_t i = 0; i < 15; i++)
+        CHECK(ends[i] == 64 * 1024 || ends[i] == 32 * MIB + 64 * 1024 || ends[i] == 32 * MIB + 128 * 1024 ||
+              ends[i] == 64 * MIB + 128 * 1024);
+    cut_files(files, 1, 2, ends);
+    CHECK(ends[0] == 32 * MIB + 64 * 1024 || ends[0] == 32 * MIB + 128 * 1024);
+}
+
+/* Elements of a linear merge need those of the models alone: such a tensor is divided as others are. */
+static void divided_merge(struct arena *arena)
+{
+    struct span_list spans = {.arena = arena};
+    uint64_t ends[4];
+    spans_add_view(&spans, merged(arena, merge_linear), encoding_of(&bf16_dtype));
+    const struct vfile file = vfile_of_spans(&spans, (struct origin){0}), *files[] = {&file};
+    cut_files(files, 1, 4, ends);
+    CHECK(ends[0] == 8 * MIB && ends[1] == 16 * MIB && ends[2] == 24 * MIB && ends[3] == 32 * MIB);
+}
+
 static void several_files(struct arena *arena)
 {
     struct span_list small = {.arena = arena}, large = {.arena = arena}, none = {.arena = arena};
@@ -84,6 +128,8 @@ int main(void)
     struct arena *arena = arena_new();
     equal_bytes(arena);
     equal_cost(arena);
+    whole_tensors(arena);
+    divided_merge(arena);
     several_files(arena);
     arena_free(arena);
     return check_done();

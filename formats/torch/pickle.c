@@ -191,8 +191,8 @@ static bool step(struct machine *machine)
 
 static void make_constants(struct machine *machine)
 {
-    for (uint8_t kind = PICKLE_NONE; kind <= PICKLE_TRUE; kind++)
-        machine->constants[kind].kind = kind;
+    for (int kind = PICKLE_NONE; kind <= PICKLE_TRUE; kind++)
+        machine->constants[kind].kind = (uint8_t)kind;
     for (int i = 0; i < PICKLE_SMALL_INTEGERS; i++)
         machine->small[i] = (struct pickle_node){.kind = PICKLE_INTEGER, .integer = i};
 }

@@ -113,6 +113,12 @@ static const struct packing *packing_of_key(const struct packing *const *candida
 
 static struct unpacked_forms no_forms; /* stays empty */
 
+static bool has_any(const struct unpacked_forms *forms)
+{
+    return forms->blocks != NULL || forms->repacked != NULL || forms->factors[0] != NULL || forms->factors[1] != NULL ||
+           forms->converted != NULL || forms->mended != CHANGE_NONE || forms->dtype != NULL;
+}
+
 /* Unpacks a weight. `declared` is the reason why no weight of the checkpoint has values; NULL: none. */
 static void unpack(const struct packing_input *input, const struct tensor *key, const char *declared,
                    struct unpacked *unpacked)
@@ -134,8 +140,7 @@ static void unpack(const struct packing_input *input, const struct tensor *key, 
         unpacked->view = NULL;
         forms = no_forms;
     }
-    bool has_none = memcmp(&forms, &no_forms, sizeof forms) == 0;
-    unpacked->forms = has_none ? &no_forms : arena_copy(input->arena, &forms, sizeof forms);
+    unpacked->forms = has_any(&forms) ? arena_copy(input->arena, &forms, sizeof forms) : &no_forms;
     unpacked->parts = arena_copy(input->arena, parts, unpacked->n_parts * sizeof(struct tensor *));
 }
 

@@ -94,7 +94,7 @@ static bool has_byte(const unsigned char *bytes, size_t length, char byte)
 static void append_shown(struct buffer *out, const unsigned char *bytes, size_t length)
 {
     static const char controls[] = "\t\n\r", letters[] = "tnr";
-    char quote = has_byte(bytes, length, '\'') && !has_byte(bytes, length, '"') ? '"' : '\'';
+    unsigned char quote = has_byte(bytes, length, '\'') && !has_byte(bytes, length, '"') ? '"' : '\'';
     for (size_t i = 0; i < length; i++) {
         const char *found = bytes[i] != '\0' ? strchr(controls, bytes[i]) : NULL;
         if (bytes[i] == quote || bytes[i] == '\\')

@@ -10,7 +10,7 @@ static bool computed_attributes(struct tree *tree, const struct computed *comput
 {
     const struct tree_collection *owner = computed->owner;
     char unwanted[TREE_MAX_NAME + 1];
-    uint64_t size = 0;
+    uint64_t size = 0, unused;
     if (computed->slot >= (int)owner->collection->n_slots())
         return false;
     if (computed->slot >= 0) {
@@ -28,7 +28,7 @@ static bool computed_attributes(struct tree *tree, const struct computed *comput
         .permissions = node_permissions(&origin, computed->slot < 0),
         .group = origin_group(&origin),
         .size = size,
-        .n_links = computed->slot < 0 ? 2 : 1,
+        .n_links = computed->slot < 0 ? 2 + owner->collection->below(owner->context, computed->item, &unused) : 1,
         .mtime = node_time(tree, &origin),
     };
     return true;
@@ -44,6 +44,20 @@ static bool is_prepared(const struct place *place, const char *name)
     return true;
 }
 
+/* Emits the items [first_item + from, first_item + n_items); entry numbers are those from first_item on plus `offset`.
+ */
+static void emit_items(struct tree *tree, const struct tree_collection *owner, uint64_t first_item, uint64_t n_items,
+                       uint64_t from, uint64_t offset, tree_emit *emit, void *context)
+{
+    for (uint64_t i = from; i < n_items; i++) {
+        char name[TREE_MAX_NAME + 1];
+        struct node_attributes attributes;
+        struct computed computed = {owner, first_item + i, -1};
+        if (computed_attributes(tree, &computed, name, &attributes) && !emit(context, offset + i, name, &attributes))
+            return;
+    }
+}
+
 /* The directory of a collection. */
 
 static const struct tree_collection *owner_of(const struct place *place)
@@ -54,21 +68,14 @@ static const struct tree_collection *owner_of(const struct place *place)
 static bool lookup_item(const struct place *place, const char *name, struct node_attributes *ret_attributes)
 {
     struct computed computed = {.owner = owner_of(place), .slot = -1};
-    return computed.owner->collection->find(computed.owner->context, name, &computed.item) &&
+    return computed.owner->collection->find(computed.owner->context, ITEM_NONE, name, &computed.item) &&
            computed_attributes(place->tree, &computed, NULL, ret_attributes);
 }
 
 static void list_items(const struct place *place, uint64_t first, enum waiting waiting, tree_emit *emit, void *context)
 {
     const struct tree_collection *owner = owner_of(place);
-    uint64_t n_items = owner->collection->count(owner->context);
-    for (uint64_t item = first; item < n_items; item++) {
-        char name[TREE_MAX_NAME + 1];
-        struct node_attributes attributes;
-        struct computed computed = {owner, item, -1};
-        if (computed_attributes(place->tree, &computed, name, &attributes) && !emit(context, item, name, &attributes))
-            return;
-    }
+    emit_items(place->tree, owner, 0, owner->collection->count(owner->context), first, 0, emit, context);
 }
 
 const struct node_ops collection_ops = {
@@ -94,9 +101,12 @@ static bool attributes(const struct place *place, enum waiting waiting, struct n
 static bool lookup_slot(const struct place *place, const char *name, struct node_attributes *ret_attributes)
 {
     struct computed file = place->computed;
+    const struct tree_collection *owner = file.owner;
     char found[TREE_MAX_NAME + 1];
     if (file.slot >= 0)
         return false;
+    if (owner->collection->find(owner->context, place->computed.item, name, &file.item))
+        return computed_attributes(place->tree, &file, NULL, ret_attributes);
     for (file.slot = 0; file.slot < (int)file.owner->collection->n_slots(); file.slot++)
         if (computed_attributes(place->tree, &file, found, ret_attributes) && strcmp(found, name) == 0)
             return true;
@@ -106,22 +116,29 @@ static bool lookup_slot(const struct place *place, const char *name, struct node
 static node_id parent(const struct place *place)
 {
     const struct computed *computed = &place->computed;
-    return computed->slot < 0 ? place->tree->nodes[computed->owner->node]->number
-                              : computed_id(computed->owner, computed->item, 0);
+    uint64_t above = computed->item;
+    if (computed->slot < 0)
+        above = computed->owner->collection->above(computed->owner->context, computed->item);
+    return above == ITEM_NONE ? place->tree->nodes[computed->owner->node]->number
+                              : computed_id(computed->owner, above, 0);
 }
 
 static void list_slots(const struct place *place, uint64_t first, enum waiting waiting, tree_emit *emit, void *context)
 {
     struct computed file = place->computed;
+    const struct tree_collection *owner = file.owner;
+    uint64_t n_slots = owner->collection->n_slots(), first_item = 0;
     if (file.slot >= 0)
         return;
-    for (uint64_t slot = first; slot < file.owner->collection->n_slots(); slot++) {
+    for (uint64_t slot = first; slot < n_slots; slot++) {
         char name[TREE_MAX_NAME + 1];
         struct node_attributes attributes;
         file.slot = (int)slot;
         if (computed_attributes(place->tree, &file, name, &attributes) && !emit(context, slot, name, &attributes))
             return;
     }
+    uint64_t n_items = owner->collection->below(owner->context, file.item, &first_item);
+    emit_items(place->tree, owner, first_item, n_items, first > n_slots ? first - n_slots : 0, n_slots, emit, context);
 }
 
 static bool plan_file(const struct place *place, struct arena *arena, struct vfile *ret_file, struct error *error)

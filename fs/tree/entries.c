@@ -105,7 +105,7 @@ void tree_number_files(const struct tree *tree, tree_emit_number *emit, void *co
             emit(context, tree->nodes[i]->number);
     for (size_t i = 0; i < tree->n_collections; i++) {
         const struct tree_collection *owner = &tree->collections[i];
-        uint64_t n_items = owner->collection->count(owner->context);
+        uint64_t n_items = owner->collection->n_items(owner->context);
         unsigned n_slots = owner->collection->n_slots();
         for (uint64_t item = 0; item < n_items; item++)
             for (unsigned slot = 0; slot < n_slots; slot++)

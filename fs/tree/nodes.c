@@ -41,7 +41,7 @@ bool computed_of(const struct tree *tree, node_id id, struct computed *ret_compu
     place -= owner->first;
     struct computed computed = {
         .owner = owner, .item = place / n_places(owner), .slot = (int)(place % n_places(owner)) - 1};
-    if (computed.item >= owner->collection->count(owner->context))
+    if (computed.item >= owner->collection->n_items(owner->context))
         return false;
     *ret_computed = computed;
     return true;

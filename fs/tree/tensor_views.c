@@ -5,11 +5,16 @@
 #include "formats/shape.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
+#include "fs/tree/tensor_experts.h"
 #include "quant/views/convert.h"
 #include "text/json_write.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The longest path of a tensor's directory, below tensors/. */
+enum { DIRECTORY_MAX = NAME_MAX_BYTES + 32 };
 
 unsigned tensor_slots(void)
 {
@@ -143,7 +148,7 @@ static size_t put_views(const struct shown_tensors *shown, size_t index, const s
         struct tensor_file file = {.name = ""};
         if (!tensor_file_at(shown, index, options, slot, &file))
             continue;
-        char path[TREE_MAX_NAME + 64];
+        char path[DIRECTORY_MAX + 64];
         snprintf(path, sizeof path, "tensors/%s/%s%s", directory, file.name, file.numpy ? ".npy" : "");
         json_put_template(writer, "{'path': %s, 'dtype': %s, 'size': %u, 'stored': %b}", path,
                           file.encoding.dtype->name, file.size, file.stored);
@@ -188,16 +193,22 @@ static void put_place(const struct tensor *stored, struct json_writer *writer)
         json_put_template(writer, "'source': null, 'offset': null, 'length': null");
 }
 
-/* Writes everything except the files, and gets the name of the tensor's directory. */
-static void put_tensor(const struct shown_tensors *shown, size_t index, char directory[NAME_MAX_BYTES + 1],
-                       struct json_writer *writer)
+/* Writes everything except the files, and gets the path of the directory. `expert` is NULL or an expert's number. */
+static void put_tensor(const struct shown_tensors *shown, size_t index, const uint64_t *expert,
+                       char directory[DIRECTORY_MAX + 1], struct json_writer *writer)
 {
     struct tensor room;
     const struct tensor *tensor = shown_tensors_at(shown, index, &room), *stored = shown_tensors_stored(shown, index);
     const struct unpacked *unpacked = shown_tensors_unpacked(shown, index);
     name_escape(tensor->name, tensor->name_length, directory);
+    if (expert != NULL)
+        snprintf(directory + strlen(directory), DIRECTORY_MAX - NAME_MAX_BYTES, "/experts/%" PRIu64, *expert);
     json_put_text_n(writer, "name", tensor->name, tensor->name_length);
     json_put_text(writer, "directory", directory);
+    if (expert != NULL)
+        json_put_number(writer, "expert", *expert);
+    else if (tensor_experts(shown, index) > 0)
+        json_put_number(writer, "experts", tensor_experts(shown, index));
     put_place(stored != NULL ? stored : tensor, writer);
     if (unpacked != NULL)
         put_packing(tensor, unpacked, writer);
@@ -205,15 +216,27 @@ static void put_tensor(const struct shown_tensors *shown, size_t index, char dir
         json_put_text(writer, "refused", tensor->refusal);
 }
 
+static void put_metadata(const struct shown_tensors *shown, size_t index, const uint64_t *expert,
+                         const struct content_options *options, struct buffer *out)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
+    char directory[DIRECTORY_MAX + 1];
+    json_begin_object(&writer, NULL);
+    put_tensor(shown, index, expert, directory, &writer);
+    put_views(shown, index, options, directory, &writer);
+    json_end(&writer);
+}
+
 void tensor_metadata(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                      struct buffer *out)
 {
-    struct json_writer writer = {.out = out, .letters = JSON_UTF8, .compact = true};
-    char directory[NAME_MAX_BYTES + 1];
-    json_begin_object(&writer, NULL);
-    put_tensor(shown, index, directory, &writer);
-    put_views(shown, index, options, directory, &writer);
-    json_end(&writer);
+    put_metadata(shown, index, NULL, options, out);
+}
+
+void expert_metadata(const struct shown_tensors *expert, uint64_t number, const struct content_options *options,
+                     struct buffer *out)
+{
+    put_metadata(expert, 0, &number, options, out);
 }
 
 /* Reports whether two tensors have the same files. */
@@ -261,11 +284,11 @@ size_t tensor_metadata_length(const struct shown_tensors *shown, size_t index, c
                               struct metadata_lengths *lengths)
 {
     struct json_writer writer = {.out = &lengths->text, .letters = JSON_UTF8, .compact = true};
-    char directory[NAME_MAX_BYTES + 1];
+    char directory[DIRECTORY_MAX + 1];
     struct metadata_length *views = find_length(lengths, shown, index);
     lengths->text.length = 0;
     json_begin_object(&writer, NULL);
-    put_tensor(shown, index, directory, &writer);
+    put_tensor(shown, index, NULL, directory, &writer);
     size_t length = lengths->text.length, directory_length = json_length(directory);
     if (views->length == 0) {
         views->n_paths = put_views(shown, index, options, directory, &writer);

@@ -57,3 +57,7 @@ size_t tensor_metadata_length(const struct shown_tensors *shown, size_t index, c
  * metadata.json, and its entry in the top metadata.json. */
 void tensor_metadata(const struct shown_tensors *shown, size_t index, const struct content_options *options,
                      struct buffer *out);
+
+/* Like tensor_metadata(), for the metadata.json of the expert of that number, which is shown alone. */
+void expert_metadata(const struct shown_tensors *expert, uint64_t number, const struct content_options *options,
+                     struct buffer *out);

@@ -155,7 +155,7 @@ void tree_add_collection(struct tree *tree, node_id parent, const char *name, co
     assert(tree->filled == NULL); /* places among those of all collections would depend on what was listed first */
     struct node *node = node_add(tree, node_of(tree, parent), name, true);
     const struct tree_collection *last = tree->n_collections > 0 ? &tree->collections[tree->n_collections - 1] : NULL;
-    uint64_t first = last != NULL ? computed_id(last, last->collection->count(last->context), 0) >> KIND_BITS : 0;
+    uint64_t first = last != NULL ? computed_id(last, last->collection->n_items(last->context), 0) >> KIND_BITS : 0;
     tree->collections = memory_resize(tree->collections, (tree->n_collections + 1) * sizeof *tree->collections);
     tree->collections[tree->n_collections++] = (struct tree_collection){collection, context, node->index, first};
     node->collection = (uint16_t)tree->n_collections;

@@ -237,13 +237,22 @@ bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch
 bool tree_add_part_of_branch(struct tree *tree, node_id parent, const char *name, node_id branch,
                              const char *directory);
 
-/* A directory of directories of files, computed on demand and never stored: tensors/. Items are numbered from 0, and
- * each has up to COLLECTION_MAX_SLOTS files with fixed slot numbers. The name must be free. */
+/* A directory of directories of files, computed on demand and never stored: tensors/. Its items are directories,
+ * numbered from 0: first those in the collection's own directory, then those in other items. Each has up to
+ * COLLECTION_MAX_SLOTS files with fixed slot numbers. The name must be free. */
 enum { COLLECTION_MAX_SLOTS = 200, TREE_MAX_NAME = 255 };
+#define ITEM_NONE UINT64_MAX
 struct collection {
+    /* Return the number of items in the collection's own directory, and of all items. */
     uint64_t (*count)(const void *context);
+    uint64_t (*n_items)(const void *context);
+    /* Returns the number of items in an item's directory; they are numbered from *ret_first on. */
+    uint64_t (*below)(const void *context, uint64_t item, uint64_t *ret_first);
+    /* Returns the item whose directory holds an item; ITEM_NONE: the collection's own. */
+    uint64_t (*above)(const void *context, uint64_t item);
     void (*name)(const void *context, uint64_t item, char name[TREE_MAX_NAME + 1]);
-    bool (*find)(const void *context, const char *name, uint64_t *ret_item);
+    /* Finds an item by its name in the directory of the item `above`; ITEM_NONE: the collection's own. */
+    bool (*find)(const void *context, uint64_t above, const char *name, uint64_t *ret_item);
     unsigned (*n_slots)(void);
     /* Gets the name and size of a file; returns false if the slot is empty. */
     bool (*file)(const void *context, uint64_t item, unsigned slot, char name[TREE_MAX_NAME + 1], uint64_t *ret_size);

@@ -170,6 +170,34 @@ def files_below(root):
     return [path for path in pathlib.Path(root).rglob("*") if path.is_file()]
 
 
+def experts(root, source):
+    """Each expert's files are those of a tensor with that expert's values alone."""
+    root = pathlib.Path(root) / "tensors"
+    top = json.loads((root.parent / "metadata.json").read_text())
+    counts = {tensor["name"]: tensor.get("experts") for tensor in top["tensors"]}
+    for name, (dtype, shape, raw, offset) in stored_tensors(source).items():
+        assert counts[name] == (shape[0] if "experts." in name else None), name
+        if counts[name] is None:
+            assert not (root / name / "experts").exists(), name
+            continue
+        values = values_f32(dtype, raw).reshape(shape)
+        assert sorted(os.listdir(root / name / "experts")) == sorted(map(str, range(shape[0]))), name
+        for number, part in enumerate(values):
+            directory = root / name / "experts" / str(number)
+            length = len(raw) // shape[0]
+            assert (directory / "raw").read_bytes() == raw[number * length:(number + 1) * length], directory
+            same_numbers(numpy.load(directory / "f32.npy"), part, directory)
+            if shape[-1] % 32 == 0:
+                assert (directory / "q8_0").read_bytes() == to_q8_0(part), directory
+                assert (directory / "q4_0").read_bytes() == to_q4_0(part), directory
+            found = json.loads((directory / "metadata.json").read_text())
+            assert found["expert"] == number and found["shape"] == shape[1:] and "experts" not in found, found
+            assert found["offset"] == offset + number * length and found["length"] == length, found
+            for view in found["views"]:
+                assert (root.parent / view["path"]).stat().st_size == view["size"], view
+                assert pathlib.Path(view["path"]).parent == pathlib.Path("tensors", name, "experts", str(number)), view
+
+
 def ranges(root):
     """Any range of any file is the slice of the whole: in random order, one byte at a time at the ends, past the end."""
     generator = random.Random(3)

@@ -90,3 +90,18 @@ setup() {
     [ "$status" -eq 0 ]
     [[ $output == *"note: model.gguf: no config.json"* ]]
 }
+
+@test "experts/N/ of a stacked tensor has the files of that expert" {
+    need getfattr
+    local experts=$MNT/tensors/l.0.experts.gate_up_proj/experts
+    make_input experts "$BATS_TEST_TMPDIR/experts.safetensors"
+    serve "$BATS_TEST_TMPDIR/experts.safetensors" "$MNT"
+    check experts "$MNT" "$BATS_TEST_TMPDIR/experts.safetensors"
+    check attributes "$MNT"
+    [ "$(stat -c %h "$experts")" -eq 5 ]
+    [ "$(getfattr --only-values -n user.wfs.expert "$experts/2/f32")" -eq 2 ]
+    [ ! -e "$experts/3" ]
+    fails 1 "only tensors that hold the experts of a layer" "$WFS" cat "$BATS_TEST_TMPDIR/experts.safetensors" tensors/plain/experts/0/f32
+    check ranges "$MNT"
+    unmount "$MNT"
+}

@@ -74,6 +74,17 @@ def many(path, count):
     pathlib.Path(path).write_bytes(make.safetensors({name: ("BF16", [2, 2], zeros) for name in names}))
 
 
+def experts(path):
+    stacked, bias = normal(3, 4, 256), normal(3, 4)
+    tensors = {
+        "l.0.experts.gate_up_proj": ("F32", [3, 4, 256], stacked.tobytes()),
+        "l.0.experts.gate_up_proj_bias": ("F32", [3, 4], bias.tobytes()),
+        "l.1.experts.down_proj": ("BF16", [3, 4, 256], make.bf16(stacked)),
+        "plain": ("F32", [3, 4, 256], stacked.tobytes()),
+    }
+    pathlib.Path(path).write_bytes(make.safetensors(tensors))
+
+
 def large(path):
     values = make.bf16(normal(8192, 128))
     pathlib.Path(path).write_bytes(make.safetensors({"large": ("BF16", [8192, 4096], values * 32)}))

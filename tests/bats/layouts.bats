@@ -176,6 +176,14 @@ refused() {
     done
 }
 
+@test "examples/layouts/experts.json lays each expert's matrices one after another" {
+    local model=$HERE/../data/gguf/models/mixtral-tiny
+    copy_layout "$model" "$HERE/../../examples/layouts/experts.json" experts
+    layouts contiguous "$model" "$OUT"
+    run -1 "$WFS" ls -o "layout=$HERE/../../examples/layouts/experts.json" "$MODEL"
+    [ "$output" = "wfs: layout experts: the model has no experts" ]
+}
+
 @test "ranks of a torch checkpoint equal those of the same weights in safetensors" {
     layouts torch "$WFS" "$MODEL" "$BATS_TEST_TMPDIR"
 }

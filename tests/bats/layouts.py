@@ -6,6 +6,7 @@
     rename SOURCE DIRECTORY   the same model under other names
     falcon|filled|vocabulary|phi|transposed|shared|below|neox|starcoder|falcon_shards|long_rope WFS DIRECTORY   ranks of such models, by the rules of the engines
     experts WFS DIRECTORY SEED    ranks of random experts, put together again
+    contiguous SOURCE OUT     what examples/layouts/experts.json made: each expert's matrices follow each other
     missing WFS DIRECTORY     a model that lacks tensors is refused
     torch WFS SOURCE DIRECTORY    ranks of the model in a torch file are those of SOURCE
     sizes WFS DIRECTORY       of the shape of Llama 3.2 1B
@@ -50,6 +51,25 @@ def make(directory, tied=None):
         "num_attention_heads": HEADS, "num_key_value_heads": KEY_HEADS, "head_dim": HEAD, "num_hidden_layers": LAYERS,
         "vocab_size": VOCABULARY, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "max_position_embeddings": 128,
         "tie_word_embeddings": bool(tied), "torch_dtype": "bfloat16", "hidden_act": "silu"}))
+
+
+def contiguous(source, out):
+    stored = read(pathlib.Path(source) / "model.safetensors")
+    prefixes = [name.removesuffix("gate.weight") for name in stored if name.endswith("block_sparse_moe.gate.weight")]
+    assert sorted(path.name for path in pathlib.Path(out).iterdir()) == [f"experts-{i}.safetensors" for i in range(len(prefixes))]
+    for layer, prefix in enumerate(sorted(prefixes)):
+        raw = (pathlib.Path(out) / f"experts-{layer}.safetensors").read_bytes()
+        length = struct.unpack("<Q", raw[:8])[0]
+        head = json.loads(raw[8:8 + length])
+        n_experts = sum(name.startswith(prefix + "experts.") for name in stored) // 3
+        assert n_experts > 1 and len(head) == 3 * n_experts, head
+        for expert in range(n_experts):
+            parts = {"gate": "w1", "down": "w2", "up": "w3"}
+            places = sorted(head[f"{expert}.{part}"]["data_offsets"] for part in parts)
+            assert places[0][1] == places[1][0] and places[1][1] == places[2][0], f"{places} of expert {expert} have gaps"
+            for part, own in parts.items():
+                first, end = head[f"{expert}.{part}"]["data_offsets"]
+                assert raw[8 + length:][first:end] == stored[f"{prefix}experts.{expert}.{own}.weight"][2], f"{expert}.{part}"
 
 
 def read(path):
@@ -644,7 +664,7 @@ def sizes(wfs, directory):
 
 
 if __name__ == "__main__":
-    {"make": make, "antigravity": antigravity, "own": own, "ranks": ranks, "rename": rename, "falcon": falcon, "filled": filled,
+    {"make": make, "antigravity": antigravity, "contiguous": contiguous, "own": own, "ranks": ranks, "rename": rename, "falcon": falcon, "filled": filled,
      "vocabulary": vocabulary, "phi": phi, "experts": experts, "missing": missing, "transposed": transposed,
      "shared": shared, "below": below, "neox": neox, "starcoder": starcoder, "falcon_shards": falcon_shards, "long_rope": long_rope, "torch": torch,
      "sizes": sizes}[sys.argv[1]](*sys.argv[2:])

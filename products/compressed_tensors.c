@@ -12,66 +12,18 @@
  * Source: llmcompressor, entrypoints/model_free/, transformers/compression/compressed_tensors_utils.py, recipe/;
  * compressed-tensors, quantization/quant_scheme.py, quantization/utils/helpers.py and compressors/. */
 #include "products/hf.h"
+#include "products/quantized_weights.h"
 
-#include "formats/safetensors/write.h"
 #include "models/engines/ct_model.h"
 #include "models/facts.h"
 #include "models/shown_tensors.h"
-#include "quant/views/convert.h"
 #include "text/json_write.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The artifact of a file. */
-
-struct maker {
-    const struct ct_model *model;
-    const struct ct_scheme *scheme;
-    struct artifact *artifact;
-    size_t capacity;
-    struct arena *arena;
-    struct error *error;
-};
-
-static void put(struct maker *maker, const struct tensor *tensor, const struct dtype *dtype)
-{
-    struct artifact *artifact = maker->artifact;
-    assert(artifact->n_tensors < maker->capacity);
-    artifact->tensors[artifact->n_tensors++] = (struct artifact_tensor){tensor, encoding_of(dtype)};
-}
-
-static void put_part(struct maker *maker, const struct tensor *of, size_t module, const char *suffix,
-                     const struct view *view)
-{
-    struct arena *arena = maker->arena;
-    struct tensor *part = arena_alloc(arena, sizeof *part);
-    char *name = arena_alloc(arena, module + strlen(suffix) + 1);
-    memcpy(name, of->name, module);
-    strcpy(name + module, suffix);
-    *part = (struct tensor){.name = name,
-                            .name_length = (uint32_t)(module + strlen(suffix)),
-                            .rank = (uint8_t)view->rank,
-                            .dtype = view->dtype,
-                            .shape = view->shape,
-                            .view = view};
-    put(maker, part, view->dtype);
-}
-
-static const struct dtype *written_dtype(const struct ct_model *model, const struct tensor *tensor)
-{
-    if (model->loaded != NULL)
-        return tensor->dtype;
-    return model->keeps_files ? tensor->dtype : hf_written(model->model, tensor);
-}
-
-static const struct view *matrix_of(struct maker *maker, const struct tensor *tensor)
-{
-    struct arena *arena = maker->arena;
-    return view_convert(arena, tensor_view(tensor, arena), written_dtype(maker->model, tensor));
-}
+/* The parts of a weight. */
 
 static const struct view *shape_of(struct arena *arena, const struct view *matrix)
 {
@@ -83,21 +35,22 @@ static const struct view *shape_of(struct arena *arena, const struct view *matri
     return view_literal(arena, &i64_dtype, 1, two, bytes);
 }
 
-static struct fused *fuse(struct maker *maker, const struct tensor *tensor)
+static struct fused *fuse(struct weights_maker *maker, const struct tensor *tensor)
 {
     const struct tensor *members[FUSED_MOST];
     const struct view *matrices[FUSED_MOST];
-    size_t n = ct_find_fused(maker->model, tensor, members);
+    size_t n = ct_find_fused(maker->way->model, tensor, members);
     for (size_t i = 0; i < n; i++)
-        matrices[i] = matrix_of(maker, members[i]);
+        matrices[i] = weights_matrix(maker, members[i]);
     return fused_new(maker->arena, matrices, n);
 }
 
 /* oneshot() adds a zero point of 0 to FP8. */
-static const struct grouping *grouping_of(const struct maker *maker)
+static const struct grouping *grouping_of(const struct weights_maker *maker)
 {
-    const struct grouping *grouping = &maker->scheme->grouping;
-    if (maker->model->loaded == NULL || grouping->code != CODE_E4M3)
+    const struct ct_scheme *scheme = maker->way->scheme;
+    const struct grouping *grouping = &scheme->grouping;
+    if (maker->way->model->loaded == NULL || grouping->code != CODE_E4M3)
         return grouping;
     struct grouping *made = arena_alloc(maker->arena, sizeof *made);
     *made = *grouping;
@@ -105,37 +58,48 @@ static const struct grouping *grouping_of(const struct maker *maker)
     return made;
 }
 
-static bool put_quantized(struct maker *maker, const struct tensor *tensor)
+static bool put_quantized(struct weights_maker *maker, const struct tensor *tensor)
 {
     struct arena *arena = maker->arena;
-    const struct ct_scheme *scheme = maker->scheme;
+    const struct ct_scheme *scheme = maker->way->scheme;
     const struct grouping *grouping = grouping_of(maker);
-    size_t module = loaded_module(tensor->name);
-    if (tensor->refusal != NULL)
-        return error_set(maker->error, "'%.200s': %s", tensor->name, tensor->refusal);
-    const struct view *matrix = matrix_of(maker, tensor);
+    const struct view *matrix = weights_matrix(maker, tensor);
     if (!grouped_possible(matrix, grouping, maker->error))
         return error_prefix(maker->error, "'%.200s'", tensor->name);
     struct fused *fused = grouping->scale == SCALE_OF_TENSOR ? fuse(maker, tensor) : NULL;
     const struct view *codes = view_group_codes(arena, matrix, grouping, fused, dtype_by_name(scheme->code_dtype));
-    put_part(maker, tensor, module, scheme->form == CT_PLAIN ? ".weight" : ".weight_packed", codes);
-    put_part(maker, tensor, module, ".weight_scale", view_group_scales(arena, matrix, grouping, fused));
+    weights_put_part(maker, tensor, scheme->form == CT_PLAIN ? ".weight" : ".weight_packed", codes);
+    weights_put_part(maker, tensor, ".weight_scale", view_group_scales(arena, matrix, grouping, fused));
     if (scheme->form == CT_PACKED)
-        put_part(maker, tensor, module, ".weight_shape", shape_of(arena, matrix));
+        weights_put_part(maker, tensor, ".weight_shape", shape_of(arena, matrix));
     if (grouping->scale == SCALE_ASYMMETRIC)
-        put_part(maker, tensor, module, ".weight_zero_point", view_group_zero_points(arena, matrix, grouping));
+        weights_put_part(maker, tensor, ".weight_zero_point", view_group_zero_points(arena, matrix, grouping));
     if (fused != NULL)
-        put_part(maker, tensor, module, ".weight_global_scale", view_fused_scale(arena, fused));
+        weights_put_part(maker, tensor, ".weight_global_scale", view_fused_scale(arena, fused));
     return true;
 }
 
 /* Returns the file of a tensor's parts: for fused weights that of the first of them. */
-static size_t file_of(const struct maker *maker, const struct tensor *tensor, bool is_target)
+static size_t file_of(const struct weights_way *way, const struct tensor *tensor, bool is_target)
 {
+    const struct ct_scheme *scheme = way->scheme;
     const struct tensor *fused[FUSED_MOST] = {tensor};
-    if (is_target && maker->scheme->grouping.scale == SCALE_OF_TENSOR)
-        ct_find_fused(maker->model, tensor, fused);
-    return maker->model->file_of[fused[0] - maker->model->tensors->tensors];
+    if (is_target && scheme->grouping.scale == SCALE_OF_TENSOR)
+        ct_find_fused(way->model, tensor, fused);
+    return way->model->file_of[fused[0] - way->model->tensors->tensors];
+}
+
+static struct weights_way way_of(const struct ct_model *model, const struct ct_scheme *scheme)
+{
+    enum { MOST_PARTS = 4 };
+    return (struct weights_way){
+        .model = model,
+        .scheme = scheme,
+        .most_parts = MOST_PARTS,
+        .format = model->loaded != NULL ? "pt" : NULL,
+        .put = put_quantized,
+        .file_of = file_of,
+    };
 }
 
 /* oneshot() begins a second file at 20 GB, in the order of the class. */
@@ -151,95 +115,13 @@ static bool fits_file(const struct artifact *artifact, struct error *error)
                                      size);
 }
 
-/* Makes the artifact of a file. Fails, with the reason, if the model cannot be quantized by the scheme. */
-static bool make_artifact(const struct ct_model *model, const struct ct_scheme *scheme, size_t file,
-                          struct arena *arena, struct artifact *ret_artifact, struct error *error)
-{
-    enum { MOST_PARTS = 4 };
-    struct artifact artifact = {.container = &safetensors_container};
-    struct maker maker = {model, scheme, &artifact, MOST_PARTS * model->tensors->n_tensors, arena, error};
-    bool good = true;
-    artifact_reserve(&artifact, maker.capacity);
-    artifact.n_tensors = 0;
-    for (size_t i = 0; i < model->tensors->n_tensors && good; i++) {
-        const struct tensor *tensor = &model->tensors->tensors[i];
-        if (file_of(&maker, tensor, model->is_target[i]) != file)
-            continue;
-        else if (model->is_target[i])
-            good = put_quantized(&maker, tensor);
-        else
-            put(&maker, tensor, written_dtype(model, tensor));
-    }
-    if (model->loaded != NULL && good)
-        good = fits_file(&artifact, error);
-    if (model->loaded != NULL)
-        gguf_set_text(&artifact.metadata, "format", "pt");
-    if (good)
-        *ret_artifact = artifact;
-    else
-        artifact_free(&artifact);
-    return good;
-}
-
 /* Documents. */
-
-struct index {
-    struct tensor *tensors; /* names and sizes alone; the texts live in the arena */
-    uint32_t *file_of;
-    size_t n;
-    uint64_t total_size;
-};
-
-static void add_to_index(struct index *index, const struct artifact *artifact, size_t file)
-{
-    for (size_t i = 0; i < artifact->n_tensors; i++) {
-        const struct artifact_tensor *written = &artifact->tensors[i];
-        index->tensors[index->n] = *written->tensor;
-        index->file_of[index->n++] = (uint32_t)file;
-        index->total_size += artifact_tensor_bytes(written);
-    }
-}
-
-static void put_index(const struct ct_model *model, const struct index *index, struct buffer *out)
-{
-    struct json_writer writer = {.out = out, .letters = JSON_ASCII};
-    uint32_t *by_name = tensors_by_name(index->tensors, index->n);
-    json_put_template(&writer, "{'metadata': {'total_size': %u}, 'weight_map': {", index->total_size);
-    for (size_t i = 0; i < index->n; i++) {
-        const struct tensor *tensor = &index->tensors[by_name[i]];
-        json_put_key(&writer, tensor->name, tensor->name_length);
-        json_put_text(&writer, NULL, model->names[index->file_of[by_name[i]]]);
-    }
-    json_end(&writer);
-    json_end(&writer);
-    free(by_name);
-}
 
 static enum outcome write_index(const struct product_input *input, const void *made, const void *scheme,
                                 struct buffer *out, struct error *error)
 {
-    const struct ct_model *model = made;
-    struct artifact *artifacts = memory_alloc((model->n_files + 1) * sizeof *artifacts);
-    struct arena *arena = arena_new();
-    struct index index = {0};
-    size_t n_artifacts = 0, n_tensors = 0;
-    while (n_artifacts < model->n_files &&
-           make_artifact(model, scheme, n_artifacts, arena, &artifacts[n_artifacts], error))
-        n_tensors += artifacts[n_artifacts++].n_tensors;
-    bool good = n_artifacts == model->n_files;
-    index.tensors = memory_alloc((n_tensors + 1) * sizeof *index.tensors);
-    index.file_of = memory_alloc((n_tensors + 1) * sizeof *index.file_of);
-    for (size_t i = 0; i < n_artifacts && good; i++)
-        add_to_index(&index, &artifacts[i], i);
-    if (good)
-        put_index(model, &index, out);
-    free(index.tensors);
-    free(index.file_of);
-    for (size_t i = 0; i < n_artifacts; i++)
-        artifact_free(&artifacts[i]);
-    free(artifacts);
-    arena_free(arena);
-    return good ? OK : REPORTED;
+    const struct weights_way way = way_of(made, scheme);
+    return weights_write_index(&way, out, error) ? OK : REPORTED;
 }
 
 static void put_numbers(struct json_writer *writer, const char *key, const struct ct_scheme *scheme,
@@ -268,11 +150,10 @@ static void put_numbers(struct json_writer *writer, const char *key, const struc
                       !is_asymmetric, numbers->type, is_asymmetric ? "torch.int8" : NULL);
 }
 
-/* Returns {"quantization_config": ...}. */
-static struct json_document *describe(const struct ct_model *model, const struct ct_scheme *scheme, struct error *error)
+/* Appends {"quantization_config": ...}. */
+static void describe(const struct ct_model *model, const struct ct_scheme *scheme, struct buffer *text)
 {
-    struct buffer text = {0};
-    struct json_writer writer = {.out = &text, .letters = JSON_ASCII};
+    struct json_writer writer = {.out = text, .letters = JSON_ASCII};
     bool is_oneshot = model->loaded != NULL;
     json_put_template(
         &writer,
@@ -290,23 +171,16 @@ static struct json_document *describe(const struct ct_model *model, const struct
     put_numbers(&writer, "weights", scheme, &scheme->weights, is_oneshot ? "memoryless_minmax" : NULL);
     put_numbers(&writer, "input_activations", scheme, &scheme->activations, NULL);
     json_put_template(&writer, "'format': %s, 'output_activations': null, 'targets': ['Linear']}}}}", scheme->format);
-    struct json_document *document = json_parse((const char *)text.bytes, text.length, error);
-    buffer_free(&text);
-    return document;
 }
 
 static enum outcome write_config(const struct product_input *input, const void *made, const void *scheme,
                                  struct buffer *out, struct error *error)
 {
-    const struct ct_model *model = made;
-    struct json_document *config, *more = describe(model, scheme, error);
-    bool good = more != NULL && ct_read_config(model->model, &config, error);
-    if (good && config == NULL)
-        good = error_set(error, "there is no config.json to add the scheme to");
-    if (good)
-        json_put_sorted(&(struct json_writer){.out = out, .letters = JSON_ASCII}, json_root(config), json_root(more));
-    json_free(good ? config : NULL);
-    json_free(more);
+    const struct weights_way way = way_of(made, scheme);
+    struct buffer description = {0};
+    describe(made, scheme, &description);
+    bool good = weights_write_config(&way, &description, out, error);
+    buffer_free(&description);
     return good ? OK : REPORTED;
 }
 
@@ -332,8 +206,15 @@ struct file {
 static enum outcome make_file(const struct product_input *input, const void *made, const void *what,
                               struct arena *arena, struct artifact *ret_artifact, struct error *error)
 {
+    const struct ct_model *model = made;
     const struct file *file = what;
-    return make_artifact(made, file->scheme, file->number, arena, ret_artifact, error) ? OK : REPORTED;
+    const struct weights_way way = way_of(model, file->scheme);
+    if (!weights_make(&way, file->number, arena, ret_artifact, error))
+        return REPORTED;
+    if (model->loaded == NULL || fits_file(ret_artifact, error))
+        return OK;
+    artifact_free(ret_artifact);
+    return REPORTED;
 }
 
 static bool keeps_files(const struct checkpoint *checkpoint)

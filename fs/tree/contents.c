@@ -24,6 +24,7 @@ const struct content *const contents[] = {
     PRODUCT(hf_product),
     PRODUCT(layouts_product),
     PRODUCT(compressed_tensors_product),
+    PRODUCT(fp8_blocks_product),
     PRODUCT(mlx_product),
     PRODUCT(bitsandbytes_product),
     &tensor_files_content,

@@ -79,8 +79,12 @@ static void append_reason(const struct variants *variants, const char *name, str
 static void append_range(const struct variants *variants, struct buffer *text)
 {
     char smallest[SIZE_TEXT], largest[SIZE_TEXT];
-    buffer_printf(text, "%" PRIu64 " of %s to %s", variants->n_variants, size_text(variants->smallest, smallest),
-                  size_text(variants->largest, largest));
+    size_text(variants->smallest, smallest);
+    if (variants->n_variants == 1)
+        buffer_append_text(text, smallest);
+    else
+        buffer_printf(text, "%" PRIu64 " of %s to %s", variants->n_variants, smallest,
+                      size_text(variants->largest, largest));
 }
 
 /* Reports whether the directory is the source's own. */
@@ -105,6 +109,9 @@ bool engine_text(struct tree *tree, const char *name, node_id directory, bool is
     if (is_engine && is_brief && variants.n_variants > 0)
         append_range(&variants, &variants.text);
     if (is_engine && variants.text.length > 0) {
+        bool follows = is_brief && text->length > 0;
+        text->length -= follows;
+        buffer_append_text(text, follows ? "; " : "");
         buffer_printf(text, "%s/: ", name);
         buffer_append(text, variants.text.bytes, variants.text.length);
         buffer_append(text, "", 1);

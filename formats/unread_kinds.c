@@ -24,17 +24,6 @@
 #define ORBAX         "an Orbax (JAX) checkpoint, which wfs reads as a directory"
 #define HALF_DOWNLOAD "an unfinished download; let it finish"
 
-/* Recognizes model.bin of CTranslate2: a version, then the length and name of the model's specification. */
-static bool is_ctranslate2(const struct input *input)
-{
-    enum { NEWEST = 32, NAME = 6, SPEC = 5 }; /* SPEC: "Spec" and a NUL */
-    const unsigned char *head = input->head;
-    size_t length = input->head_length, n_name = length > NAME ? (size_t)read_le(head + 4, 2) : 0;
-    bool is_version = length > NAME && read_le(head, 4) >= 1 && read_le(head, 4) <= NEWEST;
-    return is_version && n_name > SPEC && n_name <= length - NAME &&
-           memcmp(head + NAME + n_name - SPEC, "Spec", SPEC) == 0;
-}
-
 /* Recognizes rwkv.cpp, whose versions begin with 100 where those of LLaMA's "ggmf" are 1. */
 static bool is_rwkv(const struct input *input)
 {
@@ -276,7 +265,6 @@ static const struct kind {
     {"fastText, which wfs does not read; fastText's own tools write its vectors as text", "*", 0, 4, "\xba\x16\x4f\x2f",
      NULL},
     {"Equinox, whose arrays have no names, which wfs does not read; save them with numpy.savez()", "*.eqx"},
-    {"CTranslate2" USE_CHECKPOINT, "model.bin", .check = is_ctranslate2},
     {"LiteRT-LM" USE_ORIGIN, "*.litertlm"},
     {"LiteRT-LM" USE_ORIGIN, NULL, 0, 8, "LITERTLM"},
     {EXECUTORCH, "*.pte"},

@@ -135,9 +135,10 @@ struct packing {
 
 /* The packings, for the table in packings.c. */
 extern const struct packing aqlm_packing, awq_packing, bitnet_packing, bitsandbytes_packing, comfy_packing,
-    foreign_packing, fp8_ranks_packing, gemma_packing, gptq_packing, hqq_packing, mlx_packing, modelopt_int4_packing,
-    mxfp4_packed_packing, mxfp6_packed_packing, mxfp4_packing, nvfp4_packing, pack_quantized_packing, quanto_packing,
-    quark_packing, scaled_packing, sinq_packing, torchao_flat_packing, torchao_packing, unsupported_packing;
+    ctranslate2_packing, foreign_packing, fp8_ranks_packing, gemma_packing, gptq_packing, hqq_packing, mlx_packing,
+    modelopt_int4_packing, mxfp4_packed_packing, mxfp6_packed_packing, mxfp4_packing, nvfp4_packing,
+    pack_quantized_packing, quanto_packing, quark_packing, scaled_packing, sinq_packing, torchao_flat_packing,
+    torchao_packing, unsupported_packing;
 
 /* Returns the name of a part: the weight's name with `suffix` instead of ".weight". In the arena, or the weight's own.
  */

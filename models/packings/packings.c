@@ -7,6 +7,7 @@
 const struct packing *const packings[] = {
     &foreign_packing, /* before packings that share names with it */
     &comfy_packing, /* a file with its marks is read by them alone */
+    &ctranslate2_packing, /* before packings that share names with it */
     &fp8_ranks_packing, /* before packings with similar keys */
     &gemma_packing, /* before packings that share names with them */
     &quark_packing,

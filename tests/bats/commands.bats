@@ -212,7 +212,7 @@ tensors/u8
     fails 2 "did you mean 'tensor-type'?" "$WFS" ls -o tensor_tpye=a=f32 "$llama"
     fails 2 "'Q4_KM' is not a type to quantize to (known: F32 " "$WFS" ls -o token-embedding-type=Q4_KM "$llama"
     [[ $stderr == *"); did you mean 'Q4_K'?" ]]
-    fails 2 "option format: 'safetensor' is not a format (known: dcp, deepspeed, flax, ggml, gguf, hdf5, huggingface, keras, meta, mistral, nemo, numpy, onnx, orbax, paddle, pipeline, pt2, recipe, safetensors, safetensors-parts, tensorflow, tensorflow-graph, tensorizer, tflite, torch); did you mean 'safetensors'?" \
+    fails 2 "option format: 'safetensor' is not a format (known: ctranslate2, dcp, deepspeed, flax, ggml, gguf, hdf5, huggingface, keras, meta, mistral, nemo, numpy, onnx, orbax, paddle, pipeline, pt2, recipe, safetensors, safetensors-parts, tensorflow, tensorflow-graph, tensorizer, tflite, torch); did you mean 'safetensors'?" \
         "$WFS" ls -o format=safetensor "$llama"
     fails 1 "hf://openai-community/gpt2" "$WFS" ls https://huggingface.co/openai-community/gpt2
     HF_HUB_CACHE=$OUT fails 1 "'hf download org/none' fetches it, hf://org/none reads it from the hub" "$WFS" ls org/none

@@ -340,6 +340,68 @@ def make_tensorizer(folder):
             out.write(content)
 
 
+# CTranslate2
+
+
+def ct2_name(name):
+    return struct.pack("<H", len(name) + 1) + name + b"\0"
+
+
+def ct2_variable(name, array, kind=0, version=6, n_bytes=None):
+    size = array.nbytes if n_bytes is None else n_bytes
+    data = struct.pack("<BI", kind, size) if version >= 4 else struct.pack("<BI", array.itemsize, size // array.itemsize)
+    return ct2_name(name) + struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape) + data + array.tobytes()
+
+
+def ct2(variables, aliases=(), version=6, count=None, n_aliases=None):
+    out = struct.pack("<I", version) + ct2_name(b"WhisperSpec") + struct.pack("<2I", 3, len(variables) if count is None else count)
+    out += b"".join(variables)
+    if version >= 3:
+        out += struct.pack("<I", len(aliases) if n_aliases is None else n_aliases)
+        out += b"".join(ct2_name(name) for alias in aliases for name in alias)
+    return out
+
+
+def make_ctranslate2(folder):
+    matrix, bits = numpy.arange(6, dtype="f4").reshape(2, 3), numpy.array([0x3F80, 0xC000], "u2")
+    heads, ids = numpy.array(4, "i2"), numpy.array([-7, 9], "i4")
+    half, codes, scales = numpy.array([0.5, -2], "f2"), numpy.array([[1, -2], [127, -127]], "i1"), numpy.array([2, 3], "f4")
+    variables = [ct2_variable(b"a/bias", matrix), ct2_variable(b"b/gamma", bits, 5), ct2_variable(b"c/num_heads", heads, 2),
+                 ct2_variable(b"d/ids", ids, 3), ct2_variable(b"e/beta", half, 4), ct2_variable(b"f/weight", codes, 1), ct2_variable(b"f/weight_scale", scales)]
+    tensors = {"a/bias": matrix, "b/gamma": ("BF16", bits), "c/num_heads": ("I16", heads), "d/ids": ids, "e/beta": half, "f/weight": ("I8", codes), "f/weight_scale": scales}
+    old = [ct2_variable(b"a/bias", matrix, version=3), ct2_variable(b"c/num_heads", heads, version=3), ct2_variable(b"f/x", codes, version=3)]
+    right = {"plain": ct2(variables), "aliases": ct2(variables, [(b"p/weight", b"f/weight"), (b"q", b"a/bias")]),
+             "version3": ct2(old, [(b"q", b"a/bias")], 3), "version2": ct2(old, version=2)}
+    good("plain.bin", **tensors)
+    good("aliases.bin", **tensors, **{"p/weight": ("I8", codes), "p/weight_scale": scales, "q": matrix})
+    good("version3.bin", **{"a/bias": matrix, "c/num_heads": ("I16", heads), "f/x": ("I8", codes), "q": matrix})
+    good("version2.bin", **{"a/bias": matrix, "c/num_heads": ("I16", heads), "f/x": ("I8", codes)})
+    deep, long = ct2_name(b"w") + b"\x41" + bytes(400), ct2_name(b"w") + struct.pack("<B3I", 3, *[2**32 - 1] * 3) + struct.pack("<BI", 0, 0)
+    wrong = {
+        "version": (ct2(variables, version=7), "an unknown version"),
+        "count": (ct2(variables, count=2**32 - 1), "offset"),
+        "none": (ct2([]), "it holds no variables"),
+        "short": (ct2([ct2_variable(b"w", matrix, version=2)], version=2)[:-1], "a variable's data are past the end of the file"),
+        "head": (ct2(variables)[:21], "truncated"),
+        "cut": (ct2(variables)[:-2], "truncated"),
+        "bytes": (ct2([ct2_variable(b"w", matrix, n_bytes=20)]), "do not have the bytes of its shape"),
+        "type": (ct2([ct2_variable(b"w", matrix, 6)]), "an unknown type"),
+        "rank": (ct2([deep]), "more than 64 dimensions"),
+        "huge": (ct2([long]), "size in bytes overflows"),
+        "name": (ct2([ct2_variable(b"w", matrix).replace(b"w\0", b"ww", 1)]), "does not end with a NUL"),
+        "empty": (ct2([struct.pack("<H", 0) + ct2_variable(b"w", matrix)[4:]]), "a name that is empty"),
+        "twice": (ct2([ct2_variable(b"w", matrix)] * 2), "'w'"),
+        "alias": (ct2(variables, [(b"q", b"nothing")]), "an alias of a variable that the file does not have"),
+        "more": (ct2(variables, n_aliases=2**32 - 1), "truncated"),
+    }
+    for name, (content, reason) in wrong.items():
+        right[name] = content
+        bad(name + ".bin", reason)
+    for name, content in right.items():
+        with open(f"{folder}/{name}.bin", "wb") as out:
+            out.write(content)
+
+
 # TensorFlow
 
 
@@ -557,10 +619,10 @@ def make_others(folder):
     weight = field(1, 3) + field(2, 1) + field(8, b"w") + field(9, numpy.arange(3, dtype="f4").tobytes())
     onnx = field(1, 8) + field(2, b"test") + field(7, field(2, b"graph") + field(5, weight)) + field(8, field(2, 17))
     for name, content in {"blla.mlmodel": coreml, "blla.bin": coreml, "saved_model.pb": saved_model, "graph": saved_model, "model": onnx,
-                          "cut": onnx[:-20], "parts/m.gguf.part1of2": b"GGUF", "parts/m.gguf.part2of2": b"x", "ct2/config.json": b"{}",
+                          "cut": onnx[:-20], "parts/m.gguf.part1of2": b"GGUF", "parts/m.gguf.part2of2": b"x",
                           "darknet/yolo.weights": struct.pack("<3IQ", 0, 2, 5, 0) + bytes(99), "darknet/yolo.cfg": b"[net]\nbatch=1\n",
                           "bark.bin": b"lmgg" + struct.pack("<10I", 1, 1, 2, 3, 4, 5, 6, 7, 8, 1) + bytes(900),
-                          "ct2/model.bin": struct.pack("<IH", 6, 16) + b"TransformerSpec\0" + bytes(99), "ct2/vocabulary.json": b"[]"}.items():
+                          }.items():
         put(f"{folder}/{name}", content)
     with zipfile.ZipFile(f"{folder}/package.pt", "w") as archive:
         for name, content in (("version", b"6\n"), ("extern_modules", b"torch\n"), ("0.storage", bytes(16))):
@@ -573,7 +635,7 @@ def make_no_tensors(path):
             archive.writestr("none/" + name, content)
 
 
-MAKERS = {"ggml": make_ggml, "pickles": make_pickles, "paddle": make_paddle, "pt2": make_pt2, "tensorflow": make_tensorflow, "tensorizer": make_tensorizer}
+MAKERS = {"ctranslate2": make_ctranslate2, "ggml": make_ggml, "pickles": make_pickles, "paddle": make_paddle, "pt2": make_pt2, "tensorflow": make_tensorflow, "tensorizer": make_tensorizer}
 
 
 def make(folder):
@@ -610,7 +672,7 @@ def check_good(wfs, path, wanted):
 
 def check_saved(wfs, path, wanted):
     """model.safetensors has the same tensors, if safetensors has dtypes for them."""
-    if any(dtype in ("Q4_0", "complex128") for dtype, _, _ in wanted.values()):
+    if any(dtype in ("Q4_0", "complex128", "I8") for dtype, _, _ in wanted.values()):  # I8 has scales
         return
     for name in ("model.safetensors", "hf/model.safetensors"):
         result = run(wfs, "cat", path, name)

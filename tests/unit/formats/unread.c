@@ -194,10 +194,6 @@ static void test_files(void)
     CHECK(!unread_explain(&input, &error));
     CHECK_TEXT(error.message,
                "model.litertlm: LiteRT-LM, which wfs does not read; use the model it was converted from");
-    input = file_of("model.bin", "\6\0\0\0\x10\0TransformerSpec", 22);
-    CHECK(!unread_explain(&input, &error));
-    CHECK_TEXT(error.message,
-               "model.bin: CTranslate2, which wfs does not read; use the checkpoint it was converted from");
     input = file_of("model.bin", "\6\0\0\0\x20\0TransformerSpec", 22);
     CHECK(!unread_explain(&input, &error));
     CHECK_TEXT(error.message, "model.bin: not a checkpoint that wfs can read");

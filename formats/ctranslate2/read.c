@@ -1,0 +1,260 @@
+/* CTranslate2's model.bin, which faster-whisper loads.
+ *
+ * All numbers are little-endian: u32 version; the name of the model's specification, from version 2 on with its u32
+ * revision; u32 number of variables. A variable is its name; u8 rank and u32 dimensions; u8 type and u32 number of
+ * bytes, before version 4 u8 bytes of an element and u32 number of elements; its data. From version 3 on aliases
+ * follow: u32 number, and two names each, the other one that of a variable. A name is a u16 length that counts a NUL at
+ * the end, and its bytes. An alias is a tensor of its own here, with the bytes of its variable; an alias of quantized
+ * codes has an alias of their scales, too, which the file does not list.
+ *
+ * Source: CTranslate2, python/ctranslate2/specs/model_spec.py, _serialize(); src/models/model.cc, Model::load(). */
+#include "base/checked.h"
+#include "formats/checkpoint_builder.h"
+#include "formats/readers.h"
+#include "formats/shape.h"
+#include "formats/zip/window.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED_VERSION = 2, ALIASED_VERSION = 3, TYPED_VERSION = 4, NEWEST_VERSION = 6 };
+
+static const char scale_suffix[] = "_scale";
+
+struct reader {
+    struct source *file;
+    struct window *window;
+    struct arena *arena;
+    struct tensor_set *tensors;
+    size_t first; /* of this file's tensors */
+    uint64_t at, version;
+    struct error *error;
+};
+
+static bool refuse(const struct reader *reader, const char *reason)
+{
+    return error_set(reader->error, "%s: CTranslate2, offset %" PRIu64 ": %s", source_name(reader->file), reader->at,
+                     reason);
+}
+
+static bool read_bytes(struct reader *reader, uint64_t length, void *out)
+{
+    if (length > source_size(reader->file) - reader->at)
+        return refuse(reader, "truncated");
+    if (!window_read(reader->window, reader->at, (size_t)length, out, reader->error))
+        return false;
+    reader->at += length;
+    return true;
+}
+
+static bool read_number(struct reader *reader, unsigned size, uint64_t *ret_value)
+{
+    unsigned char bytes[4];
+    if (!read_bytes(reader, size, bytes))
+        return false;
+    *ret_value = read_le(bytes, size);
+    return true;
+}
+
+static bool read_name(struct reader *reader, const char **ret_name, size_t *ret_length)
+{
+    uint64_t length;
+    if (!read_number(reader, 2, &length))
+        return false;
+    if (length > source_size(reader->file) - reader->at)
+        return refuse(reader, "truncated");
+    char *name = arena_alloc(reader->arena, (size_t)length + 1);
+    if (!read_bytes(reader, length, name))
+        return false;
+    if (length < 2 || name[length - 1] != '\0')
+        return refuse(reader, "a name that is empty, or does not end with a NUL");
+    *ret_name = name;
+    *ret_length = (size_t)length - 1;
+    return true;
+}
+
+/* Variables. */
+
+static const struct dtype *typed(uint64_t type)
+{
+    static const char *const names[] = {"F32", "I8", "I16", "I32", "F16", "BF16"};
+    return type < sizeof names / sizeof *names ? dtype_by_name(names[type]) : NULL;
+}
+
+/* Returns the type that CTranslate2 takes elements of that many bytes for. */
+static const struct dtype *sized(uint64_t n_bytes)
+{
+    const char *name = n_bytes == 4 ? "F32" : n_bytes == 2 ? "I16" : "I8";
+    return n_bytes == 1 || n_bytes == 2 || n_bytes == 4 ? dtype_by_name(name) : NULL;
+}
+
+static bool read_shape(struct reader *reader, struct tensor *tensor)
+{
+    uint64_t rank, shape[SHAPE_MAX_RANK];
+    if (!read_number(reader, 1, &rank))
+        return false;
+    if (rank > SHAPE_MAX_RANK)
+        return refuse(reader, "a variable of more than 64 dimensions");
+    for (unsigned i = 0; i < rank; i++)
+        if (!read_number(reader, 4, &shape[i]))
+            return false;
+    tensor->rank = (uint8_t)rank;
+    tensor->shape = arena_copy(reader->arena, shape, (size_t)rank * sizeof *shape);
+    return true;
+}
+
+static bool read_data(struct reader *reader, struct tensor *tensor)
+{
+    uint64_t type, count, n_elements, n_bytes;
+    bool has_type = reader->version >= TYPED_VERSION;
+    if (!read_number(reader, 1, &type) || !read_number(reader, 4, &count))
+        return false;
+    tensor->dtype = has_type ? typed(type) : sized(type);
+    if (tensor->dtype == NULL)
+        return refuse(reader, "a variable of an unknown type");
+    if (!shape_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL))
+        return refuse(reader, "a variable whose size in bytes overflows");
+    if ((has_type ? count : count * type) != n_bytes)
+        return refuse(reader, "a variable whose data do not have the bytes of its shape");
+    if (n_bytes > source_size(reader->file) - reader->at)
+        return refuse(reader, "truncated: a variable's data are past the end of the file");
+    tensor->source = reader->file;
+    tensor->offset = reader->at;
+    tensor->length = n_bytes;
+    reader->at += n_bytes;
+    return true;
+}
+
+static bool add(struct reader *reader, const struct tensor *tensor)
+{
+    if (reader->tensors->n_tensors == TENSOR_SET_MAX)
+        return refuse(reader, "too many variables");
+    tensor_set_add(reader->tensors, tensor);
+    return true;
+}
+
+static bool read_variable(struct reader *reader)
+{
+    size_t length = 0;
+    struct tensor tensor = {.name = NULL};
+    if (!read_name(reader, &tensor.name, &length) || !read_shape(reader, &tensor) || !read_data(reader, &tensor))
+        return false;
+    tensor.name_length = (uint32_t)length;
+    return add(reader, &tensor);
+}
+
+/* Aliases. */
+
+static bool add_alias(struct reader *reader, const struct tensor *variable, const char *name, size_t length)
+{
+    struct tensor alias = *variable;
+    alias.name = name;
+    alias.name_length = (uint32_t)length;
+    return add(reader, &alias);
+}
+
+static bool read_alias(struct reader *reader, const struct tensor_set *variables)
+{
+    const char *name, *other;
+    size_t length, other_length;
+    if (!read_name(reader, &name, &length) || !read_name(reader, &other, &other_length))
+        return false;
+    const struct tensor *variable = tensor_set_find(variables, other, other_length);
+    if (variable == NULL)
+        return refuse(reader, "an alias of a variable that the file does not have");
+    const char *scale = arena_printf(reader->arena, "%s%s", other, scale_suffix);
+    const struct tensor *scales = tensor_set_find_text(variables, scale);
+    if (!add_alias(reader, variable, name, length))
+        return false;
+    const char *scale_name = arena_printf(reader->arena, "%s%s", name, scale_suffix);
+    return scales == NULL || add_alias(reader, scales, scale_name, strlen(scale_name));
+}
+
+static bool read_aliases(struct reader *reader)
+{
+    uint64_t n_aliases;
+    struct arena *scratch = arena_new();
+    struct tensor_set *variables = tensor_set_new(scratch);
+    for (size_t i = reader->first; i < reader->tensors->n_tensors; i++)
+        tensor_set_add(variables, &reader->tensors->tensors[i]);
+    bool good = read_number(reader, 4, &n_aliases) && tensor_set_seal(variables, reader->error);
+    for (uint64_t i = 0; good && i < n_aliases; i++)
+        good = read_alias(reader, variables);
+    arena_free(scratch);
+    return good;
+}
+
+/* The file. */
+
+static bool read_head(struct reader *reader, struct checkpoint *checkpoint)
+{
+    const char *name;
+    size_t length;
+    uint64_t revision;
+    char number[24];
+    if (!read_number(reader, 4, &reader->version))
+        return false;
+    if (reader->version < NAMED_VERSION || reader->version > NEWEST_VERSION)
+        return refuse(reader, "an unknown version; known are 2 to 6");
+    if (!read_name(reader, &name, &length) || !read_number(reader, 4, &revision))
+        return false;
+    snprintf(number, sizeof number, "%" PRIu64, revision);
+    checkpoint_add_metadata(checkpoint, "specification", name);
+    checkpoint_add_metadata(checkpoint, "revision", number);
+    return true;
+}
+
+static bool read_all(struct reader *reader, struct checkpoint *checkpoint)
+{
+    uint64_t n_variables;
+    if (!read_head(reader, checkpoint) || !read_number(reader, 4, &n_variables))
+        return false;
+    if (n_variables == 0)
+        return refuse(reader, "it holds no variables");
+    for (uint64_t i = 0; i < n_variables; i++)
+        if (!read_variable(reader))
+            return false;
+    return reader->version < ALIASED_VERSION || read_aliases(reader);
+}
+
+static bool read_file(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      const struct open_options *options, struct error *error)
+{
+    struct reader reader = {
+        .file = file,
+        .window = memory_alloc(sizeof *reader.window),
+        .arena = checkpoint->arena,
+        .tensors = tensors,
+        .first = tensors->n_tensors,
+        .error = error,
+    };
+    reader.window->source = file;
+    reader.window->length = 0;
+    bool good = read_all(&reader, checkpoint);
+    free(reader.window);
+    return good;
+}
+
+/* Recognizes a version, then the name of a specification, such as "WhisperSpec". */
+static enum probe probe(const struct input *input)
+{
+    enum { NEWEST = 32, NAME = 6, SPEC = 5 }; /* SPEC: "Spec" and a NUL */
+    const unsigned char *head = input->head;
+    size_t length = input->head_length, n_name = length > NAME ? (size_t)read_le(head + 4, 2) : 0;
+    bool is_version = length > NAME && read_le(head, 4) >= 1 && read_le(head, 4) <= NEWEST;
+    bool is_named = is_version && n_name > SPEC && n_name <= length - NAME &&
+                    memcmp(head + NAME + n_name - SPEC, "Spec", SPEC) == 0;
+    return is_named ? PROBE_SURE : PROBE_NO;
+}
+
+static const struct extension extensions[] = {{".bin", .shared = true}, {0}};
+
+const struct format ctranslate2_format = {
+    .name = "ctranslate2",
+    .extensions = extensions,
+    .summary = "CTranslate2's model.bin",
+    .probe = probe,
+    .read_file = read_file,
+};

@@ -13,6 +13,6 @@ struct derivation {
                   struct error *error);
 };
 
-extern const struct derivation recipe_derivation, architecture_derivation, foreign_names_derivation,
-    mlx_names_derivation, ollama_experts_derivation, untie_derivation, plain_derivation, merge_derivation,
-    experts_derivation, folder_derivation, shapes_derivation, target_derivation, tokens_derivation;
+extern const struct derivation ctranslate2_derivation, recipe_derivation, architecture_derivation,
+    foreign_names_derivation, mlx_names_derivation, ollama_experts_derivation, untie_derivation, plain_derivation,
+    merge_derivation, experts_derivation, folder_derivation, shapes_derivation, target_derivation, tokens_derivation;

@@ -4,6 +4,7 @@
 /* clang-format off */
 static const struct derivation *const derivations[] = {
     &recipe_derivation,
+    &ctranslate2_derivation, /* before what goes by config.json */
     &shapes_derivation, /* before what goes by config.json */
     &architecture_derivation,  /* before what goes by the class */
     &foreign_names_derivation, /* all that follow go by Hugging Face's names */

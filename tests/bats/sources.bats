@@ -43,6 +43,25 @@ setup() {
     "$WFS" cat "$BATS_FILE_TMPDIR/ctranslate2/aliases.bin" tensors/f%2Fweight/f32 | cmp - <("$WFS" cat "$BATS_FILE_TMPDIR/ctranslate2/aliases.bin" tensors/p%2Fweight/f32)
 }
 
+@test "a Whisper model of CTranslate2 goes back to transformers' names, plain and from int8" {
+    local data=$HERE/../data/ctranslate2 copy=$BATS_TEST_TMPDIR/copy name
+    for name in whisper whisper-int8; do
+        "$WFS" cat "$data/$name" hf/model.safetensors | cmp - "$data/$name.safetensors"
+    done
+    "$WFS" cat "$data/whisper" hf/config.json >"$BATS_TEST_TMPDIR/config.json"
+    jq -e '.d_model == 8 and .encoder_layers == 2 and .decoder_layers == 1 and .encoder_attention_heads == 2 and .decoder_attention_heads == 4
+        and .vocab_size == 20 and .num_mel_bins == 4 and .max_source_positions == 6 and .max_target_positions == 5 and .encoder_ffn_dim == 12
+        and .decoder_ffn_dim == 16 and .suppress_tokens == [4, 7] and .begin_suppress_tokens == [9] and .pad_token_id == null' "$BATS_TEST_TMPDIR/config.json"
+    "$WFS" info "$data/whisper" | grep -qF "12 of its 67 variables"
+    cp -r "$data/whisper" "$copy"
+    LC_ALL=C sed -i 's,decoder/num_heads,decoder/num_headz,' "$copy/model.bin"
+    "$WFS" info "$copy" | grep -qF "variables keep CTranslate2's names: there is no number 'decoder/num_heads'"
+    "$WFS" ls "$copy" tensors | grep -qx 'encoder%2Fconv1%2Fweight'
+    cp "$data/whisper/model.bin" "$copy"
+    rm "$copy/config.json"
+    "$WFS" ls "$copy/model.bin" tensors | grep -qx 'encoder%2Fconv1%2Fweight'
+}
+
 @test "tensorizer" {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" tensorizer
 }

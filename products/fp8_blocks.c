@@ -10,7 +10,6 @@
 #include "products/hf.h"
 #include "products/quantized_weights.h"
 
-#include "models/shown_tensors.h"
 #include "quant/views/convert.h"
 #include "text/json_write.h"
 
@@ -58,28 +57,9 @@ static struct weights_way way_of(const struct ct_model *model)
 
 /* The object. */
 
-static bool is_matrix(const struct tensor *tensor)
-{
-    const struct dtype *dtype = tensor->dtype;
-    return tensor->rank == 2 && tensor->shape[0] > 0 && tensor->shape[1] > 0 &&
-           (dtype == &f32_dtype || dtype == &f16_dtype || dtype == &bf16_dtype || dtype->kind == DTYPE_BLOCK);
-}
-
 static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
 {
-    const struct checkpoint *checkpoint = input->checkpoint;
-    const char *const *patterns = input->request->ignored_modules != NULL ? input->request->ignored_modules : kept;
-    const struct hf_model *plain = hf_model_of(checkpoint, error);
-    bool keeps = ct_keeps_files(checkpoint, shown_tensors_of(checkpoint)->unpacked != NULL), any = false;
-    struct ct_model *model = plain != NULL ? ct_model_new(arena, plain, keeps, patterns, error) : NULL;
-    for (size_t i = 0; model != NULL && i < model->tensors->n_tensors; i++) {
-        model->is_target[i] = model->is_target[i] && is_matrix(&model->tensors->tensors[i]);
-        any = any || model->is_target[i];
-    }
-    if (model == NULL || any)
-        return model;
-    error_set(error, "there is no matrix to quantize among %zu tensors", model->tensors->n_tensors);
-    return NULL;
+    return weights_model_new(input, kept, arena, error);
 }
 
 /* Documents. */
@@ -145,15 +125,7 @@ static enum outcome make_file(const struct product_input *input, const void *mad
 static bool list_files(const struct product_input *input, const void *made, const void *variant,
                        struct product_list *list, struct error *error)
 {
-    const struct checkpoint *checkpoint = input->checkpoint;
-    bool keeps = ct_keeps_files(checkpoint, shown_tensors_of(checkpoint)->unpacked != NULL);
-    size_t n_files = keeps ? checkpoint->n_sources : 1;
-    for (size_t i = 0; i < n_files; i++) {
-        const char *path = keeps ? source_name(checkpoint->sources[i]) : "model.safetensors";
-        product_add(list, (struct product_file){
-                              .path = path, .make = make_file, .what = arena_copy(list->arena, &i, sizeof i)});
-    }
-    product_add(list, (struct product_file){.path = "model.safetensors.index.json", .write = write_index});
+    weights_add_files(input->checkpoint, make_file, write_index, list);
     product_add(list, (struct product_file){.path = "config.json", .write = write_config});
     hf_add_beside(input, "", list);
     return true;

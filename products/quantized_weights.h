@@ -47,6 +47,15 @@ bool weights_make(const struct weights_way *way, size_t file, struct arena *aren
 /* Appends the text of model.safetensors.index.json. Fails like weights_make(). */
 bool weights_write_index(const struct weights_way *way, struct buffer *out, struct error *error);
 
+/* Makes the model, in which the matrices of modules are targets, except those that the patterns `kept` match
+ * (ct_ignored.h), or those that the user named instead. Returns NULL, with the reason, if none is left. */
+struct ct_model *weights_model_new(const struct product_input *input, const char *const *kept, struct arena *arena,
+                                   struct error *error);
+
+/* Adds the weights files, made by `make` from a number of type size_t, and their index, to a list. */
+void weights_add_files(const struct checkpoint *checkpoint, product_maker *make, product_writer *write_index,
+                       struct product_list *list);
+
 /* Returns config.json with this member in place of any other packing's description, keys sorted as Python sorts them:
  * appends the text. `description` is {"quantization_config": ...} as JSON. Fails if there is no config.json. */
 bool weights_write_config(const struct weights_way *way, const struct buffer *description, struct buffer *out,

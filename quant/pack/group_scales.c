@@ -62,6 +62,7 @@ float group_largest_code(const struct grouping *grouping)
 struct fused {
     const struct view **matrices;
     size_t n_matrices;
+    bool is_factor;
     _Atomic uint32_t found; /* the bits of the scale, which is not 0; 0: not found yet */
 };
 
@@ -71,6 +72,13 @@ struct fused *fused_new(struct arena *arena, const struct view *const *matrices,
     fused->matrices = arena_array(arena, n, sizeof(const struct view *));
     fused->n_matrices = n;
     memcpy(fused->matrices, matrices, n * sizeof *matrices);
+    return fused;
+}
+
+struct fused *fused_factor_new(struct arena *arena, const struct view *const *matrices, size_t n)
+{
+    struct fused *fused = fused_new(arena, matrices, n);
+    fused->is_factor = true;
     return fused;
 }
 
@@ -110,6 +118,8 @@ bool fused_scale(struct fused *fused, float *ret_scale, struct error *error)
         group_rounding(fused->matrices[0]->dtype, &rounding);
         float (*round)(float) = group_numbers[rounding].round;
         float reciprocal = round(1 / largest), scale = round(reciprocal * (largest_code * largest_scale));
+        if (fused->is_factor)
+            scale = largest / (largest_code * largest_scale);
         memcpy(&bits, &scale, sizeof bits);
         atomic_store_explicit(&fused->found, bits, memory_order_relaxed);
     }
@@ -197,6 +207,28 @@ static void find_scales_of_tensor(const struct grouping *grouping, enum rounding
     }
 }
 
+/* Sets scales that the tensor's factor multiplies. */
+static void find_scales_by_factor(const struct grouping *grouping, const struct range *ranges, size_t n, float factor,
+                                  struct scale *scales)
+{
+    static const float least = 0x1p-9f, most = 448;
+    enum { AT_ONCE = 1024 };
+    float ratios[AT_ONCE], decoded[AT_ONCE];
+    uint8_t codes[AT_ONCE];
+    for (size_t first = 0; first < n; first += AT_ONCE) {
+        size_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
+        for (size_t i = 0; i < count; i++) {
+            float ratio = range_largest(&ranges[first + i]) / (group_largest_code(grouping) * factor);
+            ratio = ratio == 0 ? 1 : ratio;
+            ratios[i] = ratio < least ? least : ratio > most ? most : ratio;
+        }
+        group_encode_e4m3(ratios, count, codes);
+        dtype_kernels(&f8_e4m3_dtype).decode(codes, decoded, count);
+        for (size_t i = 0; i < count; i++)
+            scales[first + i] = (struct scale){.divisor = decoded[i] * factor, .code = codes[i]};
+    }
+}
+
 static struct scale find_scale(const struct grouping *grouping, enum rounding rounding, const struct range *range)
 {
     static group_rule *const rules[] = {
@@ -211,10 +243,13 @@ bool group_scales(const struct grouping *grouping, enum rounding rounding, struc
                   const struct range *ranges, size_t n, struct scale *scales, struct error *error)
 {
     float of_tensor;
-    if (grouping->scale == SCALE_OF_TENSOR) {
+    if (scale_needs_fused(grouping->scale)) {
         if (!fused_scale(fused, &of_tensor, error))
             return false;
-        find_scales_of_tensor(grouping, rounding, ranges, n, of_tensor, scales);
+        if (grouping->scale == SCALE_BY_FACTOR)
+            find_scales_by_factor(grouping, ranges, n, of_tensor, scales);
+        else
+            find_scales_of_tensor(grouping, rounding, ranges, n, of_tensor, scales);
         return true;
     }
     if (grouping->scale == SCALE_AFFINE) {

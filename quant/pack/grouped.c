@@ -199,7 +199,7 @@ static void encode(const struct grouped *grouped, const struct scale *scales, co
 {
     const struct grouping *grouping = grouped->grouping;
     size_t columns = n < grouped->columns ? n : grouped->columns, n_groups = n / columns;
-    enum rounding rounding = grouping->scale == SCALE_OF_TENSOR ? ROUND_F32 : grouped->rounding;
+    enum rounding rounding = scale_needs_fused(grouping->scale) ? ROUND_F32 : grouped->rounding;
     float divisors[MOST_GROUPS], zero_points[MOST_GROUPS], lowest = -(float)(1 << (grouping->bits - 1));
     bool adds = grouping->scale == SCALE_ASYMMETRIC || grouping->adds_zero;
     for (size_t i = 0; i < n_groups; i++) {
@@ -498,7 +498,7 @@ static struct grouped grouped_of(const struct view *matrix, const struct groupin
 {
     struct grouped grouped = {.inner = matrix, .grouping = grouping, .fused = fused};
     bool known = group_rounding(matrix->dtype, &grouped.rounding);
-    assert(known && (grouping->scale == SCALE_OF_TENSOR) == (fused != NULL));
+    assert(known && scale_needs_fused(grouping->scale) == (fused != NULL));
     (void)known;
     grouped.n_rows = matrix->shape[0];
     grouped.n_columns = matrix->shape[1];
@@ -523,7 +523,7 @@ const struct view *view_group_scales(struct arena *arena, const struct view *mat
     bool is_code =
         grouping->scale == SCALE_POWER_OF_TWO || grouping->scale == SCALE_CEILED || grouping->scale == SCALE_E4M3;
     const struct dtype *of_number = is_code ? &u8_dtype : matrix->dtype;
-    const struct dtype *dtype = grouping->scale == SCALE_OF_TENSOR ? &f8_e4m3_dtype : of_number;
+    const struct dtype *dtype = scale_needs_fused(grouping->scale) ? &f8_e4m3_dtype : of_number;
     return view_of(arena, &op, &grouped, dtype, rounded_up(grouped.n_rows, grouping->rows), groups_across(&grouped));
 }
 

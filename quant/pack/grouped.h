@@ -17,6 +17,7 @@ enum group_scale {
     SCALE_ASYMMETRIC,   /* the range over the number of codes, and a zero point */
     SCALE_POWER_OF_TWO, /* stored as an exponent, F8_E8M0 in U8 */
     SCALE_OF_TENSOR,    /* F8_E4M3, in units of one scale for the tensor */
+    SCALE_BY_FACTOR,    /* F8_E4M3, to be multiplied by one factor for the tensor, as ModelOpt has it */
 
     /* Those of mlx. */
     SCALE_AFFINE, /* the range over the number of codes, so that 0 or the end farther from 0 is exact; and an edge */
@@ -42,17 +43,27 @@ struct grouping {
     bool adds_zero; /* 0 is added to quotients, which makes -0 positive */
 };
 
-/* The largest magnitude in a few matrices, found by the first read that needs it and kept: for SCALE_OF_TENSOR.
+/* The largest magnitude in a few matrices, found by the first read that needs it and kept: for
+ * SCALE_OF_TENSOR and SCALE_BY_FACTOR.
  * Matrices that an engine fuses share it. */
 struct fused;
 
 /* Returns the record of `n` matrices, in `arena`, with copies of the pointers. */
 struct fused *fused_new(struct arena *arena, const struct view *const *matrices, size_t n);
 
+/* Like fused_new(), for SCALE_BY_FACTOR: matrices of F32. */
+struct fused *fused_factor_new(struct arena *arena, const struct view *const *matrices, size_t n);
+
+/* Reports whether a scale needs that record. */
+static inline bool scale_needs_fused(enum group_scale scale)
+{
+    return scale == SCALE_OF_TENSOR || scale == SCALE_BY_FACTOR;
+}
+
 /* Fails, with the reason, if a view is not a matrix of F32, BF16 or F16, or if its rows are not whole groups. */
 bool grouped_possible(const struct view *matrix, const struct grouping *grouping, struct error *error);
 
-/* The following take a view for which grouped_possible(); `fused` is NULL except for SCALE_OF_TENSOR. */
+/* The following take a view for which grouped_possible(); `fused` is NULL unless scale_needs_fused(). */
 
 /* Returns the codes of each row as a string of bits, the lowest first, in units of `dtype`: F8_E4M3, I8, U8, I32 or
  * U32. Shape: rows, and units of a row, rounded up. */

@@ -134,4 +134,4 @@ bool product_needs_object(const struct product_input *input);
 
 extern const struct product adapter_product, bitsandbytes_product, compressed_tensors_product, diffusers_product,
     diffusion_gguf_product, fp8_blocks_product, gguf_product, hf_product, layouts_product, mlx_product, mmproj_product,
-    mtp_product, sdcpp_product, single_file_product, whisper_product;
+    modelopt_product, mtp_product, sdcpp_product, single_file_product, whisper_product;

@@ -517,7 +517,7 @@ const struct option_row option_rows[] = {
     {"shard-size", "SIZE", "hf/ and bitsandbytes/: the largest shard; the default is 5GB", ENGINE_OPTION,
      parse_shard_size, FIELD(content.request.shard_size)},
     {"ignore", "PATTERN",
-     "compressed-tensors/, fp8/: modules to leave as they are, by name or re:EXPRESSION; may be repeated", ENGINE_OPTION,
+     "compressed-tensors/, fp8/, modelopt/: modules to leave as they are, by name or re:EXPRESSION; may be repeated", ENGINE_OPTION,
      parse_ignored, FIELD(content.request.ignored_modules)},
     {"layout", "NAME[:PARAMETERS]",
      "layouts/NAME/: the model in a built-in layout, or as a layout FILE.json describes; to use several, repeat -o",

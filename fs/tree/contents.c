@@ -25,6 +25,7 @@ const struct content *const contents[] = {
     PRODUCT(layouts_product),
     PRODUCT(compressed_tensors_product),
     PRODUCT(fp8_blocks_product),
+    PRODUCT(modelopt_product),
     PRODUCT(mlx_product),
     PRODUCT(bitsandbytes_product),
     &tensor_files_content,

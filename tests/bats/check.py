@@ -380,7 +380,7 @@ def writers_of_read_only_mount(root):
 
 def is_deferred(path):
     """Whether a directory is filled by the first look into it; its attributes then cannot count what is there."""
-    return path in ("compressed-tensors", "fp8", "mlx", "bitsandbytes") or os.path.dirname(path) == "mlx"
+    return path in ("compressed-tensors", "fp8", "modelopt", "mlx", "bitsandbytes") or os.path.dirname(path) == "mlx"
 
 
 def attributes(root):

@@ -145,3 +145,20 @@ END
     "$WFS" cat "$MODEL" bitsandbytes/nf4/model.safetensors >"$OUT/model.safetensors"
     "$PYTHON" "$HERE/engines.py" check-shards "$OUT" 40000
 }
+
+@test "modelopt/W4A16_NVFP4 is what ModelOpt exports, and is read with its own values" {
+    local data=$HERE/../data/modelopt file
+    mkdir "$OUT"
+    for file in model.safetensors hf_quant_config.json config.json; do
+        "$WFS" cat "$data/model" "modelopt/W4A16_NVFP4/$file" >"$OUT/$file"
+    done
+    cmp "$OUT/model.safetensors" "$data/exported/model.safetensors"
+    cmp "$OUT/hf_quant_config.json" "$data/exported/hf_quant_config.json"
+    diff <(jq -S . "$OUT/config.json") <(jq -S . "$data/exported/config.json")
+    for name in mlp.up_proj self_attn.k_proj; do
+        "$WFS" cat "$OUT" "tensors/model.layers.0.$name.weight/f32" >"$BATS_TEST_TMPDIR/f32"
+        "$PYTHON" "$HERE/engines.py" check-modelopt "$data/exported/model.safetensors" "model.layers.0.$name" "$BATS_TEST_TMPDIR/f32"
+    done
+    cp -r "$HERE/../data/gguf/models/mixtral-tiny" "$OUT/experts"
+    fails 1 "ModelOpt's NVFP4 of experts is not supported" "$WFS" cat "$OUT/experts" modelopt/W4A16_NVFP4/model.safetensors
+}

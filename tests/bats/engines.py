@@ -6,6 +6,7 @@
     check SCHEME SOURCE FILE       compares every part of every weight
     check-bnb TYPE SOURCE FILE     the same for a type of bitsandbytes
     check-shards DIRECTORY LIMIT   compares shards with model.safetensors, their sizes with the limit, and the index with both
+    check-modelopt FILE MODULE F32  compares dequantized values with the codes and scales that ModelOpt exported
     check-zeros FILE               looks for negative zeros in FP8
     names FILE                     prints the names of tensors
     near SCHEME SOURCE F32         compares dequantized values with the source's
@@ -247,6 +248,18 @@ def check_zeros(file):
         dtype, shape, raw = made[f"{LAYER}{module}.weight"]
         assert dtype == "F8_E4M3" and raw[shape[1]:2 * shape[1]] == bytes(shape[1]), module
         assert 0x80 not in raw[:2 * shape[1]]
+
+
+def check_modelopt(file, module, values):
+    made = read(file)
+    shape, codes = made[f"{module}.weight"][1], numpy.frombuffer(made[f"{module}.weight"][2], "u1")
+    levels = numpy.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], "f4")
+    elements = levels[numpy.stack([codes & 15, codes >> 4], 1).reshape(shape[0], -1, 16)]
+    bits = numpy.frombuffer(made[f"{module}.weight_scale"][2], "u1").astype(int)
+    scales = numpy.where(bits >> 3 == 0, bits * 2.0**-9, (8 + bits % 8) * 2.0 ** ((bits >> 3) - 10)).astype("f4").reshape(shape[0], -1, 1)
+    factor = numpy.frombuffer(made[f"{module}.weight_scale_2"][2], "<f4")
+    wanted = elements * (scales * factor)
+    assert numpy.array_equal(numpy.fromfile(values, "<f4"), wanted.ravel()), module
 
 
 def names(file):

@@ -312,7 +312,7 @@ END
     echo '{}' >"$home/config.json"
     chmod 600 "$home/config.json"
     serve -o allow_other "$home/a.safetensors" "$MNT"
-    [ "$(ls -A "$MNT" | tr '\n' ' ')" = "bitsandbytes compressed-tensors config.json fp8 gguf hf metadata.json mlx model.gguf model.safetensors tensors " ]
+    [ "$(ls -A "$MNT" | tr '\n' ' ')" = "bitsandbytes compressed-tensors config.json fp8 gguf hf metadata.json mlx model.gguf model.safetensors modelopt tensors " ]
     run ! as_other cat "$MNT/config.json"
     run ! as_other cat "$MNT/metadata.json" # which tells what config.json says
     as_other cat "$MNT/tensors/f32/raw" >/dev/null

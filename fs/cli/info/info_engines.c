@@ -13,7 +13,7 @@ struct variants {
     struct arena *arena;
     const char *first; /* name of the first variant, with weights or without; NULL: none */
     uint64_t n_files;  /* beside the variants */
-    uint64_t n_variants, smallest, largest;
+    uint64_t n_variants, smallest;
 };
 
 struct variant {
@@ -56,8 +56,6 @@ static bool add_variant(void *context, uint64_t index, const char *name, const s
         return true;
     if (variants->n_variants++ == 0 || variant.size < variants->smallest)
         variants->smallest = variant.size;
-    if (variant.size > variants->largest)
-        variants->largest = variant.size;
     if (!variants->is_brief)
         buffer_printf(&variants->text, "%s%s %s", variants->text.length != 0 ? ", " : "", name,
                       size_text(variant.size, size));
@@ -78,13 +76,12 @@ static void append_reason(const struct variants *variants, const char *name, str
 
 static void append_range(const struct variants *variants, struct buffer *text)
 {
-    char smallest[SIZE_TEXT], largest[SIZE_TEXT];
+    char smallest[SIZE_TEXT];
     size_text(variants->smallest, smallest);
     if (variants->n_variants == 1)
         buffer_append_text(text, smallest);
     else
-        buffer_printf(text, "%" PRIu64 " of %s to %s", variants->n_variants, smallest,
-                      size_text(variants->largest, largest));
+        buffer_printf(text, "%" PRIu64 " from %s", variants->n_variants, smallest);
 }
 
 /* Reports whether the directory is the source's own. */

@@ -135,6 +135,8 @@ const struct dtype *hf_written(const struct hf_model *model, const struct tensor
     const struct dtype *own = tensor->dtype;
     if (own->kind != DTYPE_FLOAT && own->kind != DTYPE_BLOCK)
         return own;
+    if (model->keeps_codes)
+        return own->kind == DTYPE_BLOCK ? &f32_dtype : own;
     if (model->type != NULL)
         return model->type;
     bool is_of_blocks = own->kind == DTYPE_BLOCK || (own == &f32_dtype && !stays_f32(tensor));
@@ -253,7 +255,8 @@ static const struct tensor_set *expand_sub_bytes(struct arena *arena, const stru
 static bool take_stored(struct hf_model *model, struct error *error)
 {
     struct arena *scratch = arena_new();
-    const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true, .saved_as = model->type};
+    const struct plain_wish wish = {
+        .arena = model->arena, .is_saved_again = true, .saved_as = model->type, .keeps_groups = model->keeps_codes};
     struct plain_set plain;
     bool taken = packings_unpack(packings_of(model->checkpoint), &wish, scratch, &plain, error) &&
                  take_plain(model, expand_sub_bytes(model->arena, plain.set), error);
@@ -261,13 +264,24 @@ static bool take_stored(struct hf_model *model, struct error *error)
     return taken;
 }
 
+static const struct hf_model *make(struct arena *arena, const struct hf_model *described, struct error *error)
+{
+    struct hf_model *model = arena_copy(arena, described, sizeof *described);
+    const struct checkpoint *checkpoint = model->checkpoint;
+    bool taken = facts_of(checkpoint).keys != NULL ? hf_take_gguf(model, error) : take_stored(model, error);
+    return taken ? model : NULL;
+}
+
 const struct hf_model *hf_model_new(struct arena *arena, const struct checkpoint *checkpoint, const struct dtype *type,
                                     struct error *error)
 {
-    struct hf_model *model = arena_alloc(arena, sizeof *model);
-    *model = (struct hf_model){.arena = arena, .checkpoint = checkpoint, .type = type};
-    bool taken = facts_of(checkpoint).keys != NULL ? hf_take_gguf(model, error) : take_stored(model, error);
-    return taken ? model : NULL;
+    return make(arena, &(struct hf_model){.arena = arena, .checkpoint = checkpoint, .type = type}, error);
+}
+
+const struct hf_model *hf_model_with_codes(struct arena *arena, const struct checkpoint *checkpoint,
+                                           struct error *error)
+{
+    return make(arena, &(struct hf_model){.arena = arena, .checkpoint = checkpoint, .keeps_codes = true}, error);
 }
 
 static const void *make_model(const struct checkpoint *checkpoint, struct arena *arena, struct error *error)

@@ -14,6 +14,7 @@ struct hf_model {
     const struct dtype *type;         /* the type of all written floating-point tensors; NULL: each keeps its own */
     const struct dtype *of_blocks;    /* the type of dequantized matrices if `type` is NULL; NULL: the source has no
                                        * blocks */
+    bool keeps_codes;                 /* see hf_model_with_codes() */
     uint32_t *shard_begins; /* for a GGUF in the order of shards: the first tensor of each shard but the first */
     size_t n_shards;        /* 0: unknown; see shards_of_order() */
     const char *kept_names; /* why the tensors keep a GGUF's names; NULL: they do not */
@@ -33,6 +34,11 @@ struct hf_model {
  * bytes of a file, those with names that classes tie to others. All others are written once for each name. */
 const struct hf_model *hf_model_new(struct arena *arena, const struct checkpoint *checkpoint, const struct dtype *type,
                                     struct error *error);
+
+/* Makes a model like hf_model_new(), whose dequantized tensors are exact: F32 that remembers its codes (packings/
+ * groups.h), or a GGUF's blocks. */
+const struct hf_model *hf_model_with_codes(struct arena *arena, const struct checkpoint *checkpoint,
+                                           struct error *error);
 
 /* Returns the one model of a checkpoint in the types of the source, which lives as long as the checkpoint. */
 const struct hf_model *hf_model_of(const struct checkpoint *checkpoint, struct error *error);

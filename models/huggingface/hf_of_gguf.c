@@ -210,7 +210,7 @@ bool hf_take_gguf(struct hf_model *model, struct error *error)
     const struct choice choice = choose_type(model->checkpoint->tensors, model->type);
     struct way_back into = {.model = model, .set = tensor_set_new(model->arena), .last = "", .before = ""};
     model->of_blocks = choice.is_quantized ? choice.most : NULL;
-    if (choice.is_quantized && model->type == NULL) {
+    if (choice.is_quantized && model->type == NULL && !model->keeps_codes) {
         const char *why;
         hf_gguf_type(model->checkpoint, &why);
         checkpoint_note(model->checkpoint, SUBJECT_WEIGHTS, "%s", why);

@@ -6,6 +6,7 @@
  *                groups rounded up
  *     gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros [groups, rows], which hold
  *                -(scale * zero point) */
+#include "models/packings/groups.h"
 #include "models/packings/repack.h"
 
 #include <inttypes.h>
@@ -54,9 +55,18 @@ static const struct view *scale_codes(const struct packed *packed, const struct 
     enum { MIDDLE = 1 << (BITS - 1) };
     struct arena *arena = packed->input->arena;
     const struct sharing sharing = {1, group_size, NULL};
-    if (!json_bool(json_get(packed->input->config, "zero_point"), true))
+    const struct code_groups groups = {
+        .codes = codes,
+        .scales = scales,
+        .zeros = zeros,
+        .group_size = group_size,
+        .bits = BITS,
+        .is_symmetric = !json_bool(json_get(packed->input->config, "zero_point"), true),
+    };
+    if (groups.is_symmetric)
         packed->unpacked->forms->repacked = view_of_repacked(
             arena, &(struct repacking){codes, scales, NULL, BITS, group_size, .zeros = zeros, .zero = MIDDLE});
+    packed->unpacked->forms->groups = arena_copy(arena, &groups, sizeof groups);
     return view_combine(arena, view_combine(arena, codes, SUBTRACT, zeros, &sharing), MULTIPLY, scales, &sharing);
 }
 
@@ -129,8 +139,13 @@ static bool unpack_fast(struct packed *packed, const struct view *words, const s
     codes = exchange(arena, codes, (uint64_t[]){n_rows, n_columns / PART, 4, 4, 2}, 2, 3);
     const struct sharing sharing = {1, group_size, NULL};
     const struct view *factors = view_transpose(arena, packed_cut(arena, scales, n_groups, n_rows));
-    const struct view *product = view_combine(arena, view_reshape(arena, codes, 2, shape), MULTIPLY, factors, &sharing);
+    codes = view_reshape(arena, codes, 2, shape);
+    const struct view *product = view_combine(arena, codes, MULTIPLY, factors, &sharing);
     zeros = view_transpose(arena, packed_cut(arena, zeros, n_groups, n_rows));
+    const struct code_groups groups = {
+        .codes = codes, .scales = factors, .biases = zeros, .group_size = group_size, .bits = BITS};
+    if (zeros->dtype == factors->dtype)
+        packed->unpacked->forms->groups = arena_copy(arena, &groups, sizeof groups);
     packed->unpacked->view = view_combine(arena, product, ADD, zeros, &sharing);
     return true;
 }

@@ -6,6 +6,7 @@
  * groups are of group_size columns each.
  *
  * Adding one to a zero point may exceed the bits: 15 becomes 16. */
+#include "models/packings/groups.h"
 #include "models/packings/repack.h"
 
 #include "base/text.h"
@@ -129,6 +130,16 @@ static const struct view *put_together(const struct packed *packed, const struct
     repack(packed, sizes, &(struct repacking){codes, scales, .zeros = zeros, .groups = groups});
     if (is_first_version(packed->input))
         zeros = view_combine_number(arena, zeros, ADD, 1);
+    const struct code_groups kept = {
+        .codes = codes,
+        .scales = scales,
+        .zeros = zeros,
+        .order = groups,
+        .group_size = sizes->group_size,
+        .bits = (uint8_t)sizes->bits,
+        .is_symmetric = json_bool(json_get(packed->input->config, "sym"), false),
+    };
+    packed->unpacked->forms->groups = arena_copy(arena, &kept, sizeof kept);
     codes = view_combine(arena, codes, SUBTRACT, zeros, &sharing);
     return view_combine(arena, codes, MULTIPLY, scales, &sharing);
 }

@@ -15,6 +15,7 @@
  *
  * Weights that mx.quantize() would not make are refused: another mode, a size of groups other than the mode's, and bits
  * that do not fit the shapes. */
+#include "models/packings/groups.h"
 #include "models/packings/repack.h"
 
 #include <inttypes.h>
@@ -34,13 +35,32 @@ struct parts {
     struct unpacked_forms *forms;
 };
 
-static const struct view *unpack_affine(const struct parts *parts)
+static const struct view *codes_of(const struct parts *parts)
 {
     struct arena *arena = parts->arena;
     const struct fields of_stream = fields_of_stream(parts->bits), of_words = fields_of_words(32, parts->bits);
-    const struct view *codes = 32 % parts->bits == 0
-                                   ? view_fields(arena, parts->words, &of_words)
-                                   : view_fields(arena, view_reinterpret(arena, parts->words, &u8_dtype), &of_stream);
+    if (32 % parts->bits == 0)
+        return view_fields(arena, parts->words, &of_words);
+    return view_fields(arena, view_reinterpret(arena, parts->words, &u8_dtype), &of_stream);
+}
+
+static const struct code_groups *keep_groups(const struct parts *parts)
+{
+    const struct code_groups groups = {
+        .codes = codes_of(parts),
+        .scales = parts->scales,
+        .biases = parts->biases,
+        .factor = parts->factor,
+        .group_size = parts->sharing.columns,
+        .bits = (uint8_t)parts->bits,
+    };
+    return arena_copy(parts->arena, &groups, sizeof groups);
+}
+
+static const struct view *unpack_affine(const struct parts *parts)
+{
+    struct arena *arena = parts->arena;
+    const struct view *codes = codes_of(parts);
     if (parts->forms != NULL)
         parts->forms->repacked =
             view_of_repacked(arena, &(struct repacking){codes, parts->scales, parts->biases, .bits = parts->bits,
@@ -277,6 +297,7 @@ static bool unpack(struct packed *packed)
     const struct view *values = way.mode->unpack(&parts);
     if (parts.factor != NULL)
         values = view_combine_one(parts.arena, values, MULTIPLY, parts.factor);
+    packed->unpacked->forms->groups = keep_groups(&parts);
     packed->unpacked->view = view_reshape(packed->input->arena, values, words->rank, shape);
     packed->unpacked->bits = (uint8_t)parts.bits;
     packed->unpacked->title = (uint8_t)(way.mode - modes);

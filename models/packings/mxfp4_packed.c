@@ -2,6 +2,7 @@
  * bias of 127 [rows, columns / 32], without a code for NaN. compressed-tensors has B.weight_packed U8 and
  * B.weight_scale U8; DeepSeek V4 has B.weight I8 and B.scale E8M0; MiMo V2 has B.weight U8 and B.weight_scale U8, and
  * declares them by "store_dtype": "mxfp4". */
+#include "models/packings/groups.h"
 #include "models/packings/packed.h"
 
 #include <string.h>
@@ -27,6 +28,14 @@ static const struct view *make_blocks(struct arena *arena, const struct view *by
     return packed_mxfp4_blocks(arena, view_reshape(arena, bytes, 3, shape), scales);
 }
 
+static const struct code_groups *keep_groups(struct arena *arena, const struct view *bytes, const struct view *scales)
+{
+    const struct fields fields = fields_of_words(8, 4);
+    const struct code_groups groups = {
+        .codes = view_fields(arena, bytes, &fields), .scales = scales, .group_size = GROUP, .bits = 4};
+    return arena_copy(arena, &groups, sizeof groups);
+}
+
 static bool unpack(struct packed *packed)
 {
     const struct packing_key *spelling = packed->spelling;
@@ -42,6 +51,7 @@ static bool unpack(struct packed *packed)
     scales = view_reinterpret(arena, scales, &u8_dtype);
     packed->unpacked->view = packed_mxfp4(arena, bytes, scales);
     packed->unpacked->bits = 4;
+    packed->unpacked->forms->groups = keep_groups(arena, bytes, scales);
     packed->unpacked->forms->blocks = make_blocks(arena, bytes, scales);
     packed->unpacked->is_of_some = true;
     packed->unpacked->beyond = "packed MXFP4 of this family";

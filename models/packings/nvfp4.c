@@ -9,6 +9,7 @@
  *
  * ggml has the same bits in another order, without the sign of scales and without the factor for all: a tensor of its
  * own has that, X.scale beside X.weight, and another has the scale of inputs. */
+#include "models/packings/groups.h"
 #include "models/packings/packed.h"
 
 #include "base/text.h"
@@ -138,6 +139,20 @@ static bool fold_inputs(struct packed *packed)
     return true;
 }
 
+static void keep_groups(const struct packed *packed, const struct view *bytes, const struct view *scales)
+{
+    struct arena *arena = packed->input->arena;
+    const struct fields fields = fields_of_words(8, 4);
+    const struct code_groups groups = {
+        .codes = view_fields(arena, bytes, &fields),
+        .scales = view_reinterpret(arena, scales, &u8_dtype),
+        .factor = packed->unpacked->forms->factors[0],
+        .group_size = GROUP,
+        .bits = 4,
+    };
+    packed->unpacked->forms->groups = arena_copy(arena, &groups, sizeof groups);
+}
+
 static bool unpack(struct packed *packed)
 {
     bool is_divisor = packed->spelling != keys;
@@ -160,6 +175,7 @@ static bool unpack(struct packed *packed)
         blocks == NULL ? NULL : view_of_scaled_blocks(arena, blocks, packed->unpacked->view);
     packed->unpacked->forms->factors[0] = factor_of(arena, all, is_divisor);
     packed->unpacked->forms->factors[1] = factor_of(arena, inputs, is_divisor);
+    keep_groups(packed, bytes, scales);
     packed->unpacked->bits = 4;
     packed->unpacked->beyond = find_beyond(packed->unpacked->name);
     return fold_inputs(packed);

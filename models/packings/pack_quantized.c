@@ -5,6 +5,7 @@
  * rows; without it, the zero point is half of the range. B.weight_g_idx [columns], from libraries that did not yet
  * order columns themselves, gives columns groups in any order; if an element is -1, it was never filled in. */
 #include "base/little_endian.h"
+#include "models/packings/groups.h"
 #include "models/packings/repack.h"
 
 #include <inttypes.h>
@@ -95,8 +96,15 @@ static const struct view *scale_codes(struct packed *packed, const struct packed
 {
     struct arena *arena = packed->input->arena;
     const struct view *zeros;
+    struct code_groups groups = {.codes = codes,
+                                 .scales = scale,
+                                 .order = sharing->groups,
+                                 .group_size = sharing->columns,
+                                 .bits = (uint8_t)sizes->bits};
     if (!packed_find(packed, ".weight_zero_point", WORDS, &zeros))
         return NULL;
+    if (zeros == NULL)
+        packed->unpacked->forms->groups = arena_copy(arena, &groups, sizeof groups);
     if (zeros == NULL)
         return view_combine_centered(arena, codes, (float)(1u << (sizes->bits - 1)), MULTIPLY, scale, sharing);
     uint64_t n_words = rounded_up(sizes->n_rows, 32 / sizes->bits);
@@ -105,6 +113,8 @@ static const struct view *scale_codes(struct packed *packed, const struct packed
     if (!packed_check(packed, ".weight_zero_point", zeros, n_words, sizes->n_groups))
         return NULL;
     zeros = view_transpose(arena, cut(arena, sizes, view_transpose(arena, zeros), sizes->n_rows));
+    groups.zeros = zeros;
+    packed->unpacked->forms->groups = arena_copy(arena, &groups, sizeof groups);
     return view_combine(arena, view_combine(arena, codes, SUBTRACT, zeros, sharing), MULTIPLY, scale, sharing);
 }
 

@@ -1,4 +1,5 @@
 /* A set with plain tensors in place of packed ones. */
+#include "models/packings/groups.h"
 #include "models/packings/left_over.h"
 #include "models/packings/packings.h"
 #include "models/packings/repack.h"
@@ -89,12 +90,21 @@ static bool is_written(const struct unpacking *unpacking, const struct unpacked_
            (forms->mended == CHANGE_NONE || !follows(unpacking->wish->references, forms->mended));
 }
 
+/* Returns the values of a weight, which remember their codes if the packing has groups. */
+static const struct view *with_groups(const struct unpacking *unpacking, const struct unpacked *unpacked)
+{
+    const struct code_groups *groups = unpacked->forms->groups;
+    return groups != NULL ? view_of_groups(unpacking->wish->arena, unpacked->view, groups) : unpacked->view;
+}
+
 static const struct view *view_of(const struct unpacking *unpacking, const struct unpacked *unpacked)
 {
     const struct dtype *dtype = unpacking->wish->saved_as;
     if (dtype == NULL)
         dtype = unpacked->forms->dtype != NULL ? unpacked->forms->dtype : unpacking->packed->dtype;
     bool keeps_blocks = unpacking->wish->keeps_blocks;
+    if (unpacking->wish->keeps_groups)
+        return with_groups(unpacking, unpacked);
     if (keeps_blocks && unpacked->forms->repacked != NULL && view_repacked_holds(unpacked->forms->repacked))
         return unpacked->forms->repacked;
     if (keeps_blocks && unpacked->forms->blocks != NULL)

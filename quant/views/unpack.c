@@ -22,7 +22,7 @@ static bool reinterpreted_read(const struct view *view, uint64_t first, uint64_t
     const struct view *inner = ((const struct reinterpreted *)view)->inner;
     uint64_t unit = view->dtype->block_bytes, inner_unit = inner->dtype->block_bytes;
     uint64_t at = first * unit, end = at + count * unit;
-    unsigned char *to = out, one[16];
+    unsigned char *to = out, one[128]; /* no unit that has parts is longer */
     assert(inner_unit <= sizeof one);
     while (at < end) {
         uint64_t within = at % inner_unit, n = (end - at) / inner_unit * inner_unit;

@@ -32,6 +32,7 @@ enum subject {
     SUBJECT_DIRECTORY, /* the Hugging Face directory */
     SUBJECT_WHISPER,   /* the model as files of whisper.cpp */
     SUBJECT_PIPELINE,  /* the model as a directory of diffusers */
+    SUBJECT_REPACKED,  /* the model for MLX with the codes of the source */
 };
 
 /* One line for the user about an assumption or an omission. */

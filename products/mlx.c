@@ -204,7 +204,7 @@ static const void *make_model(const struct product_input *input, struct arena *a
     bool good = made->family != NULL || set_unknown(config, error);
     if (good && made->family->refused != NULL && json_bool(json_get(config, made->family->refused), false))
         good = error_set(error, "what mlx-lm's class does for \"%s\" is not supported", made->family->refused);
-    good = good && mlx_tensors_make(arena, made->family, model, config, &made->tensors, error);
+    good = good && mlx_tensors_make(arena, made->family, model, config, NULL, &made->tensors, error);
     json_free(document);
     return good ? made : NULL;
 }

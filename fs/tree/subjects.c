@@ -12,6 +12,7 @@ const char *subject_paths(enum subject subject)
         [SUBJECT_DIRECTORY] = "hf/: ",
         [SUBJECT_WHISPER] = "ggml-model.bin, ggml/: ",
         [SUBJECT_PIPELINE] = "diffusers/: ",
+        [SUBJECT_REPACKED] = "mlx/repacked/: ",
     };
     return paths[subject];
 }

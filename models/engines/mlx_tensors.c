@@ -17,6 +17,8 @@ struct making {
     const struct mlx_family *family;
     const struct hf_model *model;
     const struct json *config, *text; /* of the whole model, and of its language model */
+    const enum mlx_part *part;        /* that is made; NULL: values */
+    const char *reason;               /* why a tensor of the one being made has no part */
     struct axis_size sizes[SIZES];
     bool *is_used; /* by tensor of the model */
     bool is_tied;
@@ -94,12 +96,30 @@ static const struct view *view_of(struct making *making, const struct tensor *te
         error_set(making->error, "'%.200s': %s", tensor->name, tensor->refusal);
         return NULL;
     }
-    return view_convert(making->arena, tensor_view(tensor, making->arena), hf_written(making->model, tensor));
+    const struct view *view = tensor_view(tensor, making->arena), *part = NULL;
+    if (making->part != NULL &&
+        !mlx_part_of(making->arena, view, *making->part, &part, &making->reason, making->error)) {
+        error_prefix(making->error, "'%.200s'", tensor->name);
+        return NULL;
+    }
+    return part != NULL ? part : view_convert(making->arena, view, hf_written(making->model, tensor));
+}
+
+/* Makes tensors of several types F32, as some experts are quantized in another way than others. */
+static void unify(struct arena *arena, const struct view **parts, size_t n)
+{
+    size_t n_same = 0;
+    while (n_same < n && parts[n_same]->dtype == parts[0]->dtype)
+        n_same++;
+    for (size_t i = 0; n_same < n && i < n; i++)
+        parts[i] = view_convert(arena, parts[i], &f32_dtype);
 }
 
 static bool stack(struct making *making, const struct view **parts, size_t n, const char *name,
                   const struct view **ret_view)
 {
+    if (making->model->keeps_codes)
+        unify(making->arena, parts, n);
     for (size_t i = 1; i < n; i++)
         if (parts[i]->rank != parts[0]->rank || parts[i]->dtype != parts[0]->dtype ||
             memcmp(parts[i]->shape, parts[0]->shape, parts[0]->rank * sizeof *parts[0]->shape) != 0)
@@ -227,6 +247,7 @@ static bool make_tensor(struct making *making, const struct place *place, const 
     const struct mlx_row *row = find_row(family, place->module);
     const struct view *views[AXES_MAX_TENSORS];
     size_t n;
+    making->reason = NULL;
     const char *from = row != NULL && row->from != NULL ? row->from : place->module;
     if (!read_alternatives(making, place->before, from, suffix, views, &n))
         return false;
@@ -235,7 +256,8 @@ static bool make_tensor(struct making *making, const struct place *place, const 
     const char *name = arena_printf(making->arena, "%s%s", place->before, place->module);
     if (row != NULL && row->axes != NULL && suffix != bias && !rearrange(making, row->axes, views))
         return error_prefix(making->error, "'%.200s'", name);
-    if (family->change != NULL && suffix == weight)
+    const struct view *unchanged = views[0];
+    if (family->change != NULL && suffix == weight && making->part == NULL)
         views[0] = family->change(making->arena, making->text, name, views[0]);
     if (views[0] == NULL)
         return error_set(making->error, "'%.200s' does not have the rows that config.json says", name);
@@ -246,7 +268,9 @@ static bool make_tensor(struct making *making, const struct place *place, const 
         .layer = place->layer,
         .is_matrix = suffix == weight && place->mark == 0 && views[0]->rank >= 2 && views[0]->n_elements > 0,
         .is_plain = mlx_list_ends(family->plain, name),
-        .keeps_type = views[0]->dtype->kind != DTYPE_FLOAT || mlx_list_within(family->uncast, name)};
+        .keeps_type = views[0]->dtype->kind != DTYPE_FLOAT || mlx_list_within(family->uncast, name),
+        .is_changed = views[0] != unchanged,
+        .reason = making->reason};
     struct mlx_tensors *made = making->made;
     made->tensors = arena_grow(making->arena, made->tensors, made->n_tensors, sizeof *made->tensors);
     made->tensors[made->n_tensors++] = tensor;
@@ -386,7 +410,8 @@ static bool check_rest(const struct making *making)
 }
 
 bool mlx_tensors_make(struct arena *arena, const struct mlx_family *family, const struct hf_model *model,
-                      const struct json *config, struct mlx_tensors *ret_tensors, struct error *error)
+                      const struct json *config, const enum mlx_part *part, struct mlx_tensors *ret_tensors,
+                      struct error *error)
 {
     const struct json *text = json_get(config, "text_config");
     struct making making = {.arena = arena,
@@ -394,6 +419,7 @@ bool mlx_tensors_make(struct arena *arena, const struct mlx_family *family, cons
                             .model = model,
                             .config = config,
                             .text = json_is(text, JSON_OBJECT) ? text : config,
+                            .part = part,
                             .made = ret_tensors,
                             .error = error};
     *ret_tensors = (struct mlx_tensors){0};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/engines/mlx_families.h"
+#include "models/engines/mlx_groups.h"
 #include "models/huggingface/hf_model.h"
 #include "text/json.h"
 
@@ -9,11 +10,13 @@ struct mlx_tensor {
     const char *module; /* the path of the module: "model.layers.0.mlp.up_proj" */
     const char *suffix; /* of the tensor's name: ".weight", ".bias"; "" for a tensor that is no module */
     const struct view *view;
-    uint64_t layer;    /* 0 outside of layers */
-    bool is_matrix;    /* can be quantized */
-    bool is_plain;     /* is not quantized unless by a recipe */
-    bool keeps_type;   /* is not cast */
-    bool is_of_branch; /* of a module that contains others: mlx-lm does not count it as a parameter */
+    uint64_t layer;     /* 0 outside of layers */
+    bool is_matrix;     /* can be quantized */
+    bool is_plain;      /* is not quantized unless by a recipe */
+    bool keeps_type;    /* is not cast */
+    bool is_of_branch;  /* of a module that contains others: mlx-lm does not count it as a parameter */
+    bool is_changed;    /* has other values than the checkpoint's */
+    const char *reason; /* among parts: why the weight has none; NULL: it is not quantized, or has the part */
 };
 
 struct mlx_tensors {
@@ -22,7 +25,9 @@ struct mlx_tensors {
     uint64_t n_layers;
 };
 
-/* Makes the tensors in `arena`. Fails, with the reason, if a tensor does not fit its row, or if the class has none of
- * its name. */
+/* Makes the tensors in `arena`, or a part of each (mlx_groups.h), in the same order; the values of those without the
+ * part. NULL: values. Fails, with the reason, if a tensor does not fit its row, or if the class has none of its name.
+ */
 bool mlx_tensors_make(struct arena *arena, const struct mlx_family *family, const struct hf_model *model,
-                      const struct json *config, struct mlx_tensors *ret_tensors, struct error *error);
+                      const struct json *config, const enum mlx_part *part, struct mlx_tensors *ret_tensors,
+                      struct error *error);

@@ -14,6 +14,7 @@
 #include "models/engines/mlx_class_config.h"
 #include "models/engines/mlx_families.h"
 #include "models/engines/mlx_modules.h"
+#include "models/engines/mlx_repacked.h"
 #include "models/engines/mlx_tensors.h"
 #include "models/huggingface/hf_model.h"
 #include "models/huggingface/shards.h"
@@ -39,6 +40,7 @@ struct mlx_mode {
     uint8_t columns;   /* of a group, unless the variant names others */
     const char *dtype; /* the type of all tensors, for a mode that is named by it; NULL: see the variant */
     bool is_common;    /* listed, without further options; the others are found by name */
+    bool keeps_codes;  /* those of a quantized source: not a mode of the tool */
 };
 
 struct mlx_variant {
@@ -69,6 +71,7 @@ static const struct mlx_mode mlx_modes[] = {
     {"mixed_3_4", affine, 3, 4, 64, NULL, false},
     {"mixed_3_6", affine, 3, 6, 64, NULL, false},
     {"mixed_4_6", affine, 4, 6, 64, NULL, false},
+    {.name = "repacked", .keeps_codes = true},
     {.name = NULL},
 };
 
@@ -95,7 +98,8 @@ static void find_variants(const struct product_input *input, struct arena *arena
                 snprintf(group, sizeof group, "-g%u", (unsigned)columns[i]);
                 snprintf(name, sizeof name, "%s%s%s", mode->name, columns[i] != 0 ? group : "",
                          dtypes_of_mlx[k].suffix);
-                bool is_listed = mode->is_common && columns[i] == 0 && variant.dtype == mode->dtype;
+                bool is_listed = mode->keeps_codes ? mlx_is_repackable(input->checkpoint)
+                                                   : mode->is_common && columns[i] == 0 && variant.dtype == mode->dtype;
                 found(context, name, arena_copy(arena, &variant, sizeof variant), is_listed);
             }
 }
@@ -109,6 +113,7 @@ struct mlx_model {
     struct mlx_tensors tensors;
     const char *dtype;  /* that config.json asks for; NULL: none */
     const char *to_end; /* JSON text of the tokens that end a text, instead of config.json's; NULL: none */
+    const struct mlx_groups *groups, *usual; /* of mlx/repacked/ (mlx_repacked.h); NULL: of another variant */
 };
 
 /* Appends the text of config.json as the class reads it, without a packing that the class does not know. */
@@ -191,10 +196,20 @@ static bool set_unknown(const struct json *config, struct error *error)
     return error_set(error, "mlx-lm's class for the model type '%.100s' is not supported", type);
 }
 
-static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
+static bool take_codes(struct arena *arena, const struct json *config, struct mlx_model *made, struct error *error)
+{
+    struct mlx_repacked repacked;
+    if (!mlx_repack(arena, made->family, made->model, config, &repacked, error))
+        return false;
+    made->tensors = repacked.tensors;
+    made->groups = repacked.groups;
+    made->usual = repacked.usual;
+    return true;
+}
+
+static const struct mlx_model *make_of(const struct hf_model *model, struct arena *arena, struct error *error)
 {
     struct mlx_model *made = arena_alloc(arena, sizeof *made);
-    const struct hf_model *model = hf_model_of(input->checkpoint, error);
     struct json_document *document = model != NULL ? read_config(model, error) : NULL;
     if (document == NULL)
         return NULL;
@@ -204,9 +219,29 @@ static const void *make_model(const struct product_input *input, struct arena *a
     bool good = made->family != NULL || set_unknown(config, error);
     if (good && made->family->refused != NULL && json_bool(json_get(config, made->family->refused), false))
         good = error_set(error, "what mlx-lm's class does for \"%s\" is not supported", made->family->refused);
-    good = good && mlx_tensors_make(arena, made->family, model, config, NULL, &made->tensors, error);
+    if (good && model->keeps_codes)
+        good = take_codes(arena, config, made, error);
+    else if (good)
+        good = mlx_tensors_make(arena, made->family, model, config, NULL, &made->tensors, error);
     json_free(document);
     return good ? made : NULL;
+}
+
+static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
+{
+    return make_of(hf_model_of(input->checkpoint, error), arena, error);
+}
+
+static const void *make_repacked(const struct checkpoint *checkpoint, struct arena *arena, struct error *error)
+{
+    return make_of(hf_model_with_codes(arena, checkpoint, error), arena, error);
+}
+
+/* Returns the model of a variant; NULL, with the reason, if it cannot be made. `made` is that of most variants. */
+static const struct mlx_model *model_of(const struct product_input *input, const void *made,
+                                        const struct mlx_variant *variant, struct error *error)
+{
+    return variant->mode->keeps_codes ? checkpoint_try(input->checkpoint, make_repacked, error) : made;
 }
 
 /* Quantization. */
@@ -217,6 +252,15 @@ struct parameters {
     unsigned bits, columns;
     bool is_own; /* listed in config.json */
 };
+
+/* Returns the parameters of a module whose codes are kept. */
+static struct parameters kept_parameters(const struct mlx_model *model, const struct mlx_tensor *tensor)
+{
+    const struct mlx_groups *groups = &model->groups[tensor - model->tensors.tensors], *usual = model->usual;
+    return (struct parameters){groups->mode, groups->bits, groups->columns,
+                               groups->mode != NULL && (groups->mode != usual->mode || groups->bits != usual->bits ||
+                                                        groups->columns != usual->columns)};
+}
 
 /* A recipe gives more bits to what matters more, in the first and last eighth of the layers and in every third between.
  */
@@ -235,6 +279,8 @@ static struct parameters parameters_of(const struct mlx_model *model, const stru
     const struct mlx_mode *mode = variant->mode;
     unsigned columns = variant->columns != 0 ? variant->columns : mode->columns;
     struct parameters parameters = {mode->mode, mode->bits, columns, false};
+    if (model->groups != NULL)
+        return kept_parameters(model, tensor);
     if (mode->mode == NULL || !tensor->is_matrix || view_row_elements(tensor->view) % columns != 0)
         return (struct parameters){.mode = NULL};
     if (mode->high_bits != 0) {
@@ -319,9 +365,20 @@ static bool put_quantized(struct output *output, const struct mlx_tensor *tensor
     return true;
 }
 
+static void put_kept(struct output *output, const struct mlx_tensor *tensor, const struct mlx_groups *groups)
+{
+    static const char *const suffixes[MLX_PARTS] = {".weight", ".scales", ".biases"};
+    for (unsigned part = 0; part < MLX_PARTS; part++)
+        if (groups->parts[part] != NULL)
+            put(output, tensor, suffixes[part], groups->parts[part]);
+    output->shards.total_parameters += tensor->view->n_elements;
+}
+
 /* Returns the dtype that a variant casts tensors to; NULL: none. */
 static const struct dtype *cast_of(const struct mlx_model *model, const struct mlx_variant *variant)
 {
+    if (model->groups != NULL)
+        return NULL;
     const struct suffix_of_dtype *found = find_dtype(variant->dtype != NULL ? variant->dtype : model->dtype);
     return found != NULL ? dtype_by_name(found->name) : NULL;
 }
@@ -334,6 +391,10 @@ static bool put_tensor(struct output *output, const struct mlx_tensor *tensor, s
     const struct view *view = tensor->view;
     if (cast != NULL && !tensor->keeps_type)
         view = view_convert(output->arena, view, cast);
+    if (parameters.mode != NULL && output->model->groups != NULL) {
+        put_kept(output, tensor, &output->model->groups[tensor - output->model->tensors.tensors]);
+        return true;
+    }
     if (parameters.mode != NULL)
         return put_quantized(output, tensor, view, &parameters, error);
     put(output, tensor, tensor->suffix, view);
@@ -349,6 +410,13 @@ static void add_sizes(struct output *output, const struct dtype *cast, const str
     uint64_t n_elements = tensor->view->n_elements;
     if (parameters.mode == NULL) {
         add_to_shard(output, n_elements / dtype->block_elements * dtype->block_bytes);
+        return;
+    }
+    if (output->model->groups != NULL) {
+        const struct mlx_groups *groups = &output->model->groups[tensor - output->model->tensors.tensors];
+        for (unsigned part = 0; part < MLX_PARTS; part++)
+            if (groups->parts[part] != NULL)
+                add_to_shard(output, view_bytes(groups->parts[part]));
         return;
     }
     bool is_affine = strcmp(parameters.mode, affine) == 0;
@@ -406,8 +474,9 @@ static enum outcome make_shard(const struct product_input *input, const void *ma
                                struct arena *arena, struct artifact *ret_artifact, struct error *error)
 {
     const struct shard *shard = what;
+    const struct mlx_model *model = model_of(input, made, shard->variant, error);
     struct output output;
-    if (!make_output(made, shard->variant, arena, &output, error))
+    if (model == NULL || !make_output(model, shard->variant, arena, &output, error))
         return REPORTED;
     *ret_artifact = (struct artifact){.container = &mlx_container};
     artifact_reserve(ret_artifact, output.n_tensors);
@@ -428,8 +497,9 @@ static enum outcome write_index(const struct product_input *input, const void *m
 {
     struct json_writer writer = {.out = out, .letters = JSON_ASCII, .width = INDENT};
     struct arena *arena = arena_new();
+    const struct mlx_model *model = model_of(input, made, variant, error);
     struct output output;
-    bool good = make_output(made, variant, arena, &output, error);
+    bool good = model != NULL && make_output(model, variant, arena, &output, error);
     if (good) {
         uint32_t *by_name = tensors_by_name(output.tensors, output.n_tensors);
         struct shards_entry *entries = arena_array(arena, output.n_tensors, sizeof *entries);
@@ -465,8 +535,8 @@ static void put_module(struct json_writer *writer, const struct mlx_variant *var
     json_begin_object(writer, module);
     put_columns(writer, has_recipe ? variant->columns : parameters->columns);
     json_put_number(writer, "bits", parameters->bits);
-    if (has_recipe)
-        json_put_text(writer, "mode", affine);
+    if (has_recipe || variant->mode->keeps_codes)
+        json_put_text(writer, "mode", parameters->mode);
     json_end(writer);
 }
 
@@ -477,10 +547,12 @@ static void put_quantization(struct json_writer *writer, const char *key, const 
                              const struct mlx_variant *variant)
 {
     const struct mlx_mode *mode = variant->mode;
+    const struct mlx_groups *usual = model->usual;
+    unsigned columns = variant->columns != 0 ? variant->columns : mode->columns;
     json_begin_object(writer, key);
-    put_columns(writer, variant->columns != 0 ? variant->columns : mode->columns);
-    json_put_number(writer, "bits", mode->high_bits != 0 ? DEFAULT_BITS : mode->bits);
-    json_put_text(writer, "mode", mode->mode);
+    put_columns(writer, usual != NULL ? usual->columns : columns);
+    json_put_number(writer, "bits", usual != NULL ? usual->bits : mode->high_bits != 0 ? DEFAULT_BITS : mode->bits);
+    json_put_text(writer, "mode", usual != NULL ? usual->mode : mode->mode);
     for (size_t i = 0; i < model->tensors.n_tensors; i++) {
         struct parameters parameters = parameters_of(model, variant, &model->tensors.tensors[i]);
         if (parameters.is_own)
@@ -498,7 +570,7 @@ static struct json_document *describe(const struct mlx_model *model, const struc
     json_begin_object(&writer, NULL);
     if (model->to_end != NULL)
         json_put_raw(&writer, "eos_token_id", model->to_end);
-    if (variant->mode->mode != NULL) {
+    if (variant->mode->mode != NULL || model->usual != NULL) {
         put_quantization(&writer, "quantization", model, variant);
         put_quantization(&writer, "quantization_config", model, variant);
     }
@@ -526,8 +598,9 @@ static enum outcome write_config(const struct product_input *input, const void *
                                  struct buffer *out, struct error *error)
 {
     static const char *const removed[] = {"_name_or_path", "vision_config", NULL};
-    struct json_document *config = changed_config(made, error);
-    struct json_document *more = config != NULL ? describe(made, variant, error) : NULL;
+    const struct mlx_model *model = model_of(input, made, variant, error);
+    struct json_document *config = model != NULL ? changed_config(model, error) : NULL;
+    struct json_document *more = config != NULL ? describe(model, variant, error) : NULL;
     if (more != NULL)
         json_put_by_key(&(struct json_writer){.out = out, .letters = JSON_ASCII, .width = INDENT}, json_root(config),
                         json_root(more), removed);
@@ -547,7 +620,9 @@ static enum outcome write_card(const struct product_input *input, const void *ma
 static bool list_files(const struct product_input *input, const void *made, const void *variant,
                        struct product_list *list, struct error *error)
 {
-    const struct shards all = {.n_shards = made != NULL ? count_shards(made, variant) : 1};
+    struct error unsaid;
+    const struct mlx_model *model = made != NULL ? model_of(input, made, variant, &unsaid) : NULL;
+    const struct shards all = {.n_shards = model != NULL ? count_shards(model, variant) : 1};
     struct shard *shards = arena_array(list->arena, all.n_shards, sizeof *shards);
     for (size_t i = 0; i < all.n_shards; i++) {
         char name[SHARDS_NAME];

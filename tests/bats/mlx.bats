@@ -6,12 +6,14 @@ setup_file() {
     load lib
     "$PYTHON" "$HERE/mlx.py" make "$BATS_FILE_TMPDIR/model"
     "$PYTHON" "$HERE/mlx.py" make-experts "$BATS_FILE_TMPDIR/experts"
+    "$PYTHON" "$HERE/mlx.py" make-gptq "$BATS_FILE_TMPDIR/gptq"
 }
 
 setup() {
     need_numpy
     MODEL=$BATS_FILE_TMPDIR/model
     EXPERTS=$BATS_FILE_TMPDIR/experts
+    QUANTIZED=$BATS_FILE_TMPDIR/gptq
     OUT=$BATS_TEST_TMPDIR/out
 }
 
@@ -36,6 +38,15 @@ setup() {
     "$WFS" cat "$MODEL" mlx/mixed_3_6/config.json | jq -e '.quantization["lm_head"] == {"group_size": null, "bits": 6, "mode": "affine"}'
     "$WFS" cat "$MODEL" mlx/mixed_3_4-g32/config.json | jq -e '.quantization["model.layers.0.mlp.up_proj"].group_size == 32'
     fails 1 "there is no 'mlx/7bit" "$WFS" cat "$MODEL" mlx/7bit/config.json
+}
+
+@test "a quantized source has repacked/ with its codes" {
+    mkdir "$OUT"
+    "$WFS" ls "$QUANTIZED" mlx | grep -qx repacked
+    "$WFS" cat "$QUANTIZED" mlx/repacked/config.json | jq -e '.quantization == {"group_size": 64, "bits": 4, "mode": "affine"}'
+    "$WFS" cat "$QUANTIZED" mlx/repacked/model.safetensors >"$OUT/made"
+    "$PYTHON" "$HERE/mlx.py" check-repacked "$QUANTIZED/model.safetensors" "$OUT/made"
+    fails 1 "MLX cannot hold any weight with its codes: no weight is quantized" "$WFS" cat "$MODEL" mlx/repacked/config.json
 }
 
 @test "config.json is sorted at the top, with the parameters twice, and the card is the tool's" {

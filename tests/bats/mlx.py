@@ -5,6 +5,8 @@
     check BITS SOURCE FILE   compares every tensor of an affine quantization in groups of 64
     make-of-mlx DIRECTORY    checkpoints that mlx-lm wrote, a directory each: of classes whose changes cannot be undone, with quantized halves of a
                              matrix, and with convolutions
+    make-gptq DIRECTORY      a Llama of one layer in GPTQ of 4 bits, symmetric, in groups of 64
+    check-repacked SOURCE FILE  compares codes, scales and biases with those of GPTQ
     experts SOURCE FILE      compares stacked experts
     shape FILE INDEX         checks the layout of a file, and its index
 """
@@ -74,13 +76,40 @@ def make_experts(directory):
                       "tie_word_embeddings": False}, shapes)
 
 
+def make_gptq(directory):
+    random, name = numpy.random.default_rng(6), "model.layers.0"
+    plain = {key: numpy.ones(shape, "<f4") for key, shape in (outside() | attention(name)).items() if "_proj" not in key}
+    parts = {}
+    for module in [f"self_attn.{part}_proj" for part in "qkvo"] + [f"mlp.{part}_proj" for part in ("gate", "down", "up")]:
+        before = f"{name}.{module}"
+        parts[f"{before}.qweight"] = random.integers(0, 2**32, (HIDDEN // 8, HIDDEN), "<u4").view("<i4")
+        parts[f"{before}.qzeros"] = numpy.full((HIDDEN // GROUP, HIDDEN // 8), 0x77777777, "<i4")  # one less than 8 each
+        parts[f"{before}.scales"] = (random.standard_normal((HIDDEN // GROUP, HIDDEN)) * 0.05).astype("<f2")
+    write_of_mlx(directory, {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "tie_word_embeddings": False,
+                             "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": GROUP, "sym": True, "desc_act": False}}, plain | parts)
+
+
+def check_repacked(source, file):
+    stored, made = read(source), read(file)
+    for name in [name.removesuffix(".qweight") for name in stored if name.endswith(".qweight")]:
+        words = numpy.frombuffer(stored[name + ".qweight"][2], "<u4").reshape(-1, HIDDEN)
+        codes = (words[:, None] >> (4 * numpy.arange(8, dtype="u4"))[:, None] & 15).reshape(HIDDEN, HIDDEN).T
+        packed = (codes[:, ::2] | codes[:, 1::2] << 4).astype("u1")
+        scales = numpy.frombuffer(stored[name + ".scales"][2], "<f2").reshape(-1, HIDDEN).T
+        shape = list(scales.shape)
+        assert made.pop(name + ".weight") == ("U32", [HIDDEN, HIDDEN // 8], packed.tobytes()), name
+        assert made.pop(name + ".scales") == ("F16", shape, scales.tobytes()), name
+        assert made.pop(name + ".biases") == ("F16", shape, (scales * numpy.float16(-8)).tobytes()), name
+    assert made == {name: tensor for name, tensor in stored.items() if name in made}, made.keys()
+
+
 def write_of_mlx(directory, config, tensors):
     path = pathlib.Path(directory)
     path.mkdir(parents=True)
     header, data = {"__metadata__": {"format": "mlx"}}, b""
     for name, values in tensors.items():
         content = values.tobytes()
-        dtype = {"uint32": "U32", "float32": "F32"}[values.dtype.name]
+        dtype = {"uint32": "U32", "int32": "I32", "float16": "F16", "float32": "F32"}[values.dtype.name]
         header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [len(data), len(data) + len(content)]}
         data += content
     text = json.dumps(header).encode()
@@ -177,4 +206,4 @@ def shape(file, index):
 
 
 {"make": make, "make-experts": make_experts, "make-of-mlx": make_of_mlx, "convolutions": convolutions, "stored": stored,
- "check": check, "experts": experts, "shape": shape}[sys.argv[1]](*sys.argv[2:])
+ "check": check, "make-gptq": make_gptq, "check-repacked": check_repacked, "experts": experts, "shape": shape}[sys.argv[1]](*sys.argv[2:])

@@ -1,22 +1,25 @@
 /* Gives a checkpoint that mlx-lm wrote (mlx_lm.convert, mlx_lm.fuse, or mlx/ of wfs) the names and shapes that
  * transformers has: sanitize() of the model's class in mlx-lm, undone. Stacked experts become a matrix each, also if
- * they are quantized. If a tensor or a class cannot be turned back, the tensors stay as stored, and no file is made of
- * them all.
+ * they are quantized. Quantized weights are dequantized first if they are joined or transposed, or if config.json
+ * describes them by a name that changes. If a tensor or a class
+ * cannot be turned back, the tensors stay as stored, and no file is made of them all.
  *
  * Source: sanitize() of the classes in mlx_lm/models/ of mlx-lm. */
 #include "models/derive/mlx_names.h"
 
 #include "base/text.h"
+#include "models/config/hparams.h"
 #include "models/derive/derivation.h"
 #include "models/facts.h"
+#include "models/packings/packings.h"
 #include "models/relation/elementwise.h"
 #include "models/relation/rearrangement.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define HALVES "mlx-lm quantized the halves of a matrix apart, and they cannot be joined"
-#define SCALAR "scalar" /* a number without dimensions, which transformers has in one */
+#define QUANTIZED "mlx-lm quantized the weight in another shape, and it cannot be dequantized"
+#define SCALAR    "scalar" /* a number without dimensions, which transformers has in one */
 
 /* What is done to a module, by the end of its path. The first rule that fits counts. */
 static const struct mlx_rule {
@@ -116,12 +119,22 @@ static const struct mlx_pair {
 
 struct undoing {
     const char *model_type;
+    const struct json *quantization; /* config.json's; NULL: none */
     const struct tensor_set *from;
     struct tensor_set *to;
     struct arena *arena;
     bool is_changed;
-    const char *refused; /* the first half of a matrix that cannot be joined; NULL: none */
+    const char *refused; /* the first quantized weight that cannot be turned back; NULL: none */
     struct error *error;
+
+    /* What becomes of quantized weights that are joined or rearranged; NULL: they are refused. */
+    const struct tensor_fate *fates; /* by tensor */
+    const struct dtype *dtype;       /* of their values */
+};
+
+struct tensor_fate {
+    const struct view *values; /* NULL: as stored */
+    bool is_left_out;
 };
 
 static bool has_type(const char *types, const char *model_type)
@@ -166,6 +179,40 @@ static void put(struct undoing *undoing, const char *name, const struct view *vi
     undoing->is_changed = true;
 }
 
+/* Reports whether a tensor holds codes. */
+static bool is_quantized(const struct tensor *tensor)
+{
+    return tensor->dtype->kind != DTYPE_FLOAT;
+}
+
+/* Returns the values of a weight that is dequantized, F32; NULL: it is not. */
+static const struct view *dequantized(const struct undoing *undoing, const struct tensor *tensor)
+{
+    return undoing->fates != NULL ? undoing->fates[tensor - undoing->from->tensors].values : NULL;
+}
+
+/* Returns those values, else the tensor as stored. */
+static const struct view *view_of(const struct undoing *undoing, const struct tensor *tensor)
+{
+    const struct view *values = dequantized(undoing, tensor);
+    return values != NULL ? values : tensor_view(tensor, undoing->arena);
+}
+
+/* Rounds what a weight became to the model's dtype if it is dequantized. */
+static const struct view *rounded(const struct undoing *undoing, const struct tensor *tensor, const struct view *view)
+{
+    return dequantized(undoing, tensor) != NULL ? view_convert(undoing->arena, view, undoing->dtype) : view;
+}
+
+/* Refuses a tensor whose codes would be moved, unless it is dequantized; returns whether it does. */
+static bool refuse(struct undoing *undoing, const struct tensor *tensor)
+{
+    bool is_refused = is_quantized(tensor) && dequantized(undoing, tensor) == NULL;
+    if (is_refused && undoing->refused == NULL)
+        undoing->refused = tensor->name;
+    return is_refused;
+}
+
 /* Makes each matrix of a stack a module: `path` up to the rule's end. */
 static bool unstack(struct undoing *undoing, const struct tensor *tensor, const char *start,
                     const struct mlx_rule *rule, const char *suffix)
@@ -174,20 +221,29 @@ static bool unstack(struct undoing *undoing, const struct tensor *tensor, const 
     const char *number = strstr(rule->here, "{}");
     if (tensor->rank < 2 || tensor->shape[0] > TENSOR_SET_MAX - undoing->to->n_tensors)
         return error_set(undoing->error, "tensor '%.200s' is not a stack of experts", tensor->name);
-    const struct view *stack = tensor_view(tensor, arena);
+    const struct view *stack = view_of(undoing, tensor);
     for (uint64_t i = 0; i < tensor->shape[0]; i++) {
         const struct view *one = view_slice(arena, stack, 0, i, 1, 1);
         const char *name = arena_printf(arena, "%s%.*s%" PRIu64 "%s%s", start, (int)(number - rule->here), rule->here,
                                         i, number + strlen("{}"), suffix);
-        put(undoing, name, view_reshape(arena, one, tensor->rank - 1u, tensor->shape + 1));
+        one = view_reshape(arena, one, stack->rank - 1u, stack->shape + 1);
+        put(undoing, name, rounded(undoing, tensor, one));
     }
     return true;
+}
+
+/* Reports whether a rule moves elements of a weight, or makes one tensor of its parts: not possible with codes. */
+static bool needs_values(const struct mlx_rule *rule)
+{
+    return rule->is_bare || (rule->axes != NULL && strcmp(rule->axes, SCALAR) != 0);
 }
 
 static const struct view *undone(struct undoing *undoing, const struct tensor *tensor, const struct mlx_rule *rule)
 {
     struct arena *arena = undoing->arena;
-    const struct view *view = tensor_view(tensor, arena), *result = view;
+    const struct view *view = view_of(undoing, tensor), *result = view;
+    if (needs_values(rule) && refuse(undoing, tensor))
+        return view;
     if (rule->minus_one && tensor->rank == 1 && dtype_kernels(tensor->dtype).decode != NULL)
         return view_convert(arena, elementwise_apply(arena, &plus_one, NULL, BACKWARD, view), view->dtype);
     const uint64_t one = 1;
@@ -196,14 +252,14 @@ static const struct view *undone(struct undoing *undoing, const struct tensor *t
     bool is_turned =
         rule->axes != NULL && tensor->rank == (strchr(rule->axes, '1') != NULL || *rule->axes == 'e' ? 3 : 2);
     if (!is_turned)
-        return view;
+        return rounded(undoing, tensor, view);
     const struct axis_sizes none = {0};
     const struct rearrangement *parsed = rearrangement_parse(arena, rule->axes, undoing->error);
     if (parsed == NULL || !rearrangement_apply(arena, parsed, FORWARD, &none, &view, &result, undoing->error)) {
         error_prefix(undoing->error, "tensor '%.200s'", tensor->name);
         return NULL;
     }
-    return result;
+    return rounded(undoing, tensor, result);
 }
 
 static bool undo(struct undoing *undoing, const struct tensor *tensor)
@@ -218,7 +274,7 @@ static bool undo(struct undoing *undoing, const struct tensor *tensor)
         return true;
     }
     if (rule == NULL) {
-        put(undoing, renamed, tensor_view(tensor, arena));
+        put(undoing, renamed, rounded(undoing, tensor, view_of(undoing, tensor)));
         return true;
     }
     const char *start =
@@ -259,22 +315,21 @@ static bool join(struct undoing *undoing, const struct mlx_pair *pair, const str
     struct arena *arena = undoing->arena;
     const struct axis_sizes none = {0};
     const struct rearrangement *parsed = rearrangement_parse(arena, pair->axes, undoing->error);
-    const struct view *both[] = {tensor_view(first, arena), tensor_view(second, arena)}, *result;
+    const struct view *both[] = {view_of(undoing, first), view_of(undoing, second)}, *result;
+    if (refuse(undoing, first) || refuse(undoing, second))
+        return true;
     if (parsed == NULL || !rearrangement_apply(arena, parsed, FORWARD, &none, both, &result, undoing->error))
         return error_prefix(undoing->error, "tensor '%.200s'", first->name);
     size_t stem = strlen(first->name) - strlen(pair->first);
+    result = rounded(undoing, is_quantized(first) ? first : second, result);
     put(undoing, arena_printf(arena, "%.*s%s", (int)stem, first->name, pair->here), result);
     return true;
 }
 
-/* Joins a pair at the place of its first half; refuses it if it is quantized. */
+/* Joins a pair at the place of its first half. */
 static bool undo_half(struct undoing *undoing, const struct mlx_pair *pair, const struct tensor *tensor,
                       const struct tensor *other)
 {
-    if (tensor->dtype != other->dtype || tensor->dtype->kind != DTYPE_FLOAT) {
-        undoing->refused = undoing->refused != NULL ? undoing->refused : tensor->name;
-        return true;
-    }
     return !text_ends_with(tensor->name, pair->first) || join(undoing, pair, tensor, other);
 }
 
@@ -286,12 +341,68 @@ static bool undo_all(struct undoing *undoing)
         const struct tensor *tensor = &from->tensors[i], *other;
         bool is_plain = strlen(tensor->name) != tensor->name_length || tensor->refusal != NULL;
         const struct mlx_pair *pair = is_plain ? NULL : find_pair(undoing, tensor, &other);
+        if (undoing->fates != NULL && undoing->fates[i].is_left_out)
+            continue;
         if (is_plain)
             tensor_set_add(undoing->to, tensor);
         else
             good = pair != NULL ? undo_half(undoing, pair, tensor, other) : undo(undoing, tensor);
     }
     return good;
+}
+
+/* Reports whether a weight is joined or rearranged, or gets another name than the one by which config.json describes
+ * it alone. */
+static bool is_moved(const struct undoing *undoing, const struct tensor *tensor)
+{
+    const struct tensor *other;
+    const char *path = arena_strndup(undoing->arena, tensor->name, path_length(tensor->name));
+    const struct mlx_rule *rule = find_rule(undoing->model_type, path);
+    bool is_renamed =
+        (rule != NULL && rule->here != NULL) || with_prefix(undoing->arena, undoing->model_type, path) != path;
+    return find_pair(undoing, tensor, &other) != NULL || (rule != NULL && needs_values(rule)) ||
+           (is_renamed && json_is(json_get(undoing->quantization, path), JSON_OBJECT));
+}
+
+/* Reports whether config.json describes a weight alone. */
+static bool describes_weights(const struct json *quantization)
+{
+    for (struct json_member member = {0}; json_next_member(quantization, &member);)
+        if (json_is(member.value, JSON_OBJECT))
+            return true;
+    return false;
+}
+
+/* Finds the values of quantized weights that are joined or rearranged. */
+static void find_values(struct undoing *undoing, const struct checkpoint *checkpoint)
+{
+    const struct packed_weights *packed = packings_of(checkpoint);
+    size_t n_tensors = undoing->from->n_tensors;
+    struct tensor_fate *fates = arena_array(undoing->arena, n_tensors + 1, sizeof *fates);
+    memset(fates, 0, n_tensors * sizeof *fates);
+    for (size_t i = 0; i < packed->found.n_weights; i++) {
+        const struct unpacked *weight = &packed->found.weights[i];
+        if (weight->view == NULL || !is_moved(undoing, weight->parts[0]))
+            continue;
+        fates[weight->parts[0] - undoing->from->tensors].values = weight->view;
+        for (unsigned k = 1; k < weight->n_parts; k++)
+            fates[weight->parts[k] - undoing->from->tensors].is_left_out = true;
+    }
+    undoing->fates = fates;
+    undoing->dtype = packed->dtype;
+}
+
+/* Tries to undo all, with quantized weights dequantized where that must be. */
+static bool try_all(struct undoing *trial, const struct checkpoint *checkpoint)
+{
+    if (!undo_all(trial))
+        return false;
+    if (trial->refused == NULL && !describes_weights(trial->quantization))
+        return true;
+    find_values(trial, checkpoint);
+    trial->refused = NULL;
+    trial->to = tensor_set_new(trial->arena);
+    return undo_all(trial);
 }
 
 /* Reports whether a rearrangement swaps the last two axes of a matrix or a stack. */
@@ -362,25 +473,32 @@ static struct checkpoint *withheld(const struct checkpoint *from, const char *re
 }
 
 /* Makes the derived checkpoint if a tensor is to be changed, or cannot be. */
-static bool derive_names(const struct checkpoint *from, const char *model_type, struct checkpoint **ret_derived,
-                         struct error *error)
+static bool derive_names(const struct checkpoint *from, const char *model_type, const struct json *quantization,
+                         struct checkpoint **ret_derived, struct error *error)
 {
     struct arena *scratch = arena_new();
-    struct undoing trial = {model_type, from->tensors, tensor_set_new(scratch), scratch, false, NULL, error};
+    struct undoing trial = {.model_type = model_type,
+                            .quantization = quantization,
+                            .from = from->tensors,
+                            .to = tensor_set_new(scratch),
+                            .arena = scratch,
+                            .error = error};
     const char *refusal = class_refusal(model_type);
-    bool good = refusal != NULL || undo_all(&trial);
+    bool good = refusal != NULL || try_all(&trial, from);
     if (good && trial.refused != NULL)
-        refusal = arena_printf(scratch, "tensor '%.200s': " HALVES, trial.refused);
+        refusal = arena_printf(scratch, "tensor '%.200s': " QUANTIZED, trial.refused);
     if (good && refusal != NULL)
         *ret_derived = withheld(from, refusal);
-    arena_free(scratch);
-    if (!good || refusal != NULL || !trial.is_changed)
+    if (!good || refusal != NULL || !trial.is_changed) {
+        arena_free(scratch);
         return good;
+    }
     struct checkpoint *derived = *ret_derived = checkpoint_derive(from);
     struct undoing undoing = trial;
     undoing.to = tensor_set_new(derived->arena);
     undoing.arena = derived->arena;
     undo_all(&undoing);
+    arena_free(scratch);
     struct tensor_set *ordered = tensor_set_ordered(undoing.to, derived->arena);
     derived->tensors = ordered;
     checkpoint_note(derived, SUBJECT_SOURCE,
@@ -395,7 +513,13 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
     struct error unused;
     const struct config_facts *config = is_of_mlx(from) ? config_facts_of(from, &unused) : NULL;
     const char *model_type = config != NULL ? config->model_type : NULL;
-    return model_type == NULL || derive_names(from, model_type, ret_derived, error);
+    if (model_type == NULL)
+        return true;
+    struct hparams *hparams = hparams_of(from, error);
+    const struct json *root = hparams != NULL ? hparams_raw(hparams) : NULL;
+    bool good = root != NULL && derive_names(from, model_type, json_get(root, "quantization"), ret_derived, error);
+    hparams_free(hparams);
+    return good;
 }
 
 const struct derivation mlx_names_derivation = {.apply = apply};

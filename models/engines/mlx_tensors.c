@@ -97,12 +97,17 @@ static const struct view *view_of(struct making *making, const struct tensor *te
         return NULL;
     }
     const struct view *view = tensor_view(tensor, making->arena), *part = NULL;
+    const struct dtype *type = hf_written(making->model, tensor);
+    if (making->model->keeps_codes && view_unrounded(view) != view) { /* a weight that was dequantized to be joined */
+        view = view_unrounded(view);
+        type = view->dtype;
+    }
     if (making->part != NULL &&
         !mlx_part_of(making->arena, view, *making->part, &part, &making->reason, making->error)) {
         error_prefix(making->error, "'%.200s'", tensor->name);
         return NULL;
     }
-    return part != NULL ? part : view_convert(making->arena, view, hf_written(making->model, tensor));
+    return part != NULL ? part : view_convert(making->arena, view, type);
 }
 
 /* Makes tensors of several types F32, as some experts are quantized in another way than others. */

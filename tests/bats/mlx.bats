@@ -142,7 +142,7 @@ has_only_tensors() {
     has_only_tensors "$dir/falcon" "mlx-lm multiplied the weights by the multipliers of config.json"
     has_only_tensors "$dir/kimi" "$kimi"
     has_only_tensors "$dir/no-heads" "$kimi"
-    has_only_tensors "$dir/halves" "tensor 'model.layers.0.block_sparse_moe.switch_mlp.gate_proj.weight': mlx-lm quantized the halves of a matrix apart"
+    has_only_tensors "$dir/halves" "tensor 'model.layers.0.block_sparse_moe.switch_mlp.gate_proj.weight': mlx-lm quantized the weight in another shape, and it cannot be dequantized"
     "$WFS" cat "$dir/bailing" model.safetensors >"$OUT"
     "$PYTHON" "$HERE/mlx.py" convolutions "$OUT"
 }

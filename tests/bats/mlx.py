@@ -3,8 +3,8 @@
     make DIRECTORY           a Llama of two layers in BF16
     make-experts DIRECTORY   a Qwen3 MoE of one layer with three experts
     check BITS SOURCE FILE   compares every tensor of an affine quantization in groups of 64
-    make-of-mlx DIRECTORY    checkpoints that mlx-lm wrote, a directory each: of classes whose changes cannot be undone, with quantized halves of a
-                             matrix, and with convolutions
+    make-of-mlx DIRECTORY    checkpoints that mlx-lm wrote, a directory each: of classes whose changes cannot be undone, with halves of a
+                             matrix in an unknown quantization, and with convolutions
     make-gptq DIRECTORY      a Llama of one layer in GPTQ of 4 bits, symmetric, in groups of 64
     check-repacked SOURCE FILE  compares codes, scales and biases with those of GPTQ
     experts SOURCE FILE      compares stacked experts
@@ -126,7 +126,7 @@ def make_of_mlx(directory):
     write_of_mlx(f"{directory}/no-heads", {"model_type": "kimi_linear"}, ones | {f"{layer}.mlp.gate.weight": numpy.ones((4, HIDDEN), "<f4")})
     halves = {f"{layer}.block_sparse_moe.switch_mlp.{part}_proj.{end}": numpy.zeros((3, 8, size), dtype)
               for part in ("gate", "up") for end, size, dtype in (("weight", HIDDEN // 8, "<u4"), ("scales", 2, "<f4"), ("biases", 2, "<f4"))}
-    write_of_mlx(f"{directory}/halves", {"model_type": "granitemoe", "quantization": {"group_size": 64, "bits": 4}}, ones | halves)
+    write_of_mlx(f"{directory}/halves", {"model_type": "granitemoe", "quantization": {"group_size": 64, "bits": 4, "mode": "mxfp5"}}, ones | halves)
     write_of_mlx(f"{directory}/bailing", {"model_type": "bailing_moe_v3"},
                  ones | {f"{layer}.attention.{part}_conv1d.weight": numpy.arange(12, dtype="<f4").reshape(3, 4, 1) for part in "qkv"})
 

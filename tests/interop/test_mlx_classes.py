@@ -13,6 +13,7 @@ import tempfile
 from interop import check, done, skip, wfs
 
 try:
+    import mlx.core as mx
     import mlx_lm.convert
     import mlx_lm.utils
     import numpy
@@ -197,18 +198,62 @@ def check_back(case, kind, source, made):
     check(not wrong, f"{case} back: other values or shapes: {wrong[:3]}")
 
 
+def dequantized(made):
+    """What MLX makes of a quantized directory, in F32: each scale and bias is one of the file's."""
+    stored = {name: values.astype(mx.float32) if mx.issubdtype(values.dtype, mx.floating) else values
+              for name, values in mx.load(str(made / "model.safetensors")).items()}
+    config = json.loads((made / "config.json").read_text())["quantization"]
+    values = {}
+    for name, value in stored.items():
+        module = name.removesuffix(".weight")
+        if module + ".scales" in stored and name.endswith(".weight"):
+            own = {**config, **config.get(module, {})}
+            value = mx.dequantize(value, stored[module + ".scales"], stored[module + ".biases"], group_size=own["group_size"], bits=own["bits"])
+        if not name.endswith((".scales", ".biases")):
+            values[name] = numpy.array(value)
+    return values
+
+
+def rounded(values):
+    """As BF16, to nearest even."""
+    bits = numpy.ascontiguousarray(values, "<f4").view("<u4")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2").tobytes()
+
+
+def check_back_quantized(case, kind, made):
+    """A quantized directory has transformers' names, too, and the values that MLX dequantizes; also where a class split a matrix before."""
+    back, expected = wfs("cat", made, "model.safetensors"), as_stored(kind, dequantized(made))
+    if not check(back.returncode == 0, f"{case} back: {back.stderr.decode().strip()}"):
+        return
+    after = tensors(back.stdout)
+    check(after.keys() == expected.keys(), f"{case} back: {sorted(expected.keys() - after.keys())[:3]} {sorted(after.keys() - expected.keys())[:3]}")
+    wrong = [name for name in after.keys() & expected.keys() if after[name][1] != list(expected[name].shape) or
+             after[name][2] != (numpy.ascontiguousarray(expected[name], "<f4").tobytes() if after[name][0] == "F32" else rounded(expected[name]))]
+    check(not wrong, f"{case} back: other values or shapes: {wrong[:3]}")
+    again = wfs("cat", made, "mlx/plain/model.safetensors")
+    check(again.returncode == 0, f"{case} back: mlx/plain: {again.stderr.decode().strip()}")
+    copied = made.parent / f"repacked-{made.name}"
+    wfs("cp", "-r", made, "mlx/repacked", copied)
+    first, second = dequantized(made), dequantized(copied)
+    differ = [name for name in first.keys() | second.keys() if not numpy.array_equal(first.get(name), second.get(name))]
+    check(not differ, f"{case}: mlx/repacked of its own quantized directory has other values: {differ[:3]}")
+
+
 sys.modules["mlx_lm.convert"].load = load
 for number, (kind, config) in enumerate(CASES):
     with tempfile.TemporaryDirectory() as directory:
         source = pathlib.Path(directory) / "model"
         make(kind, config, source)
-        for variant in ("plain", "4bit"):
+        for variant in ("plain", "4bit", *(("mixed_3_6",) if kind in ("olmoe", "nemotron_h") and "moe_latent_size" not in config else ())):
             made = pathlib.Path(directory) / variant
             with contextlib.redirect_stdout(io.StringIO()):
-                sys.modules["mlx_lm.convert"].convert(str(source), str(made), quantize=variant == "4bit")
+                sys.modules["mlx_lm.convert"].convert(str(source), str(made), quantize=variant != "plain",
+                                                             quant_predicate=variant if variant.startswith("mixed") else None)
             for file in sorted(made.iterdir()):
                 found = wfs("cat", source, f"mlx/{variant}/{file.name}")
                 check(found.stdout == file.read_bytes(), f"{number} {kind} {variant}/{file.name}: {found.stderr.decode().strip() or 'other bytes'}")
             if variant == "plain":
                 check_back(f"{number} {kind}", kind, source, made)
+            else:
+                check_back_quantized(f"{number} {kind} {variant}", kind, made)
 done()

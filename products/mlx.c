@@ -250,7 +250,8 @@ static const struct mlx_model *model_of(const struct product_input *input, const
 struct parameters {
     const char *mode; /* NULL: not at all */
     unsigned bits, columns;
-    bool is_own; /* listed in config.json */
+    bool is_own;      /* listed in config.json */
+    bool has_factors; /* a global scale for each expert */
 };
 
 /* Returns the parameters of a module whose codes are kept. */
@@ -259,7 +260,8 @@ static struct parameters kept_parameters(const struct mlx_model *model, const st
     const struct mlx_groups *groups = &model->groups[tensor - model->tensors.tensors], *usual = model->usual;
     return (struct parameters){groups->mode, groups->bits, groups->columns,
                                groups->mode != NULL && (groups->mode != usual->mode || groups->bits != usual->bits ||
-                                                        groups->columns != usual->columns)};
+                                                        groups->columns != usual->columns),
+                               groups->parts[MLX_FACTORS] != NULL};
 }
 
 /* A recipe gives more bits to what matters more, in the first and last eighth of the layers and in every third between.
@@ -367,7 +369,7 @@ static bool put_quantized(struct output *output, const struct mlx_tensor *tensor
 
 static void put_kept(struct output *output, const struct mlx_tensor *tensor, const struct mlx_groups *groups)
 {
-    static const char *const suffixes[MLX_PARTS] = {".weight", ".scales", ".biases"};
+    static const char *const suffixes[MLX_PARTS] = {".weight", ".scales", ".biases", ".global_scale"};
     for (unsigned part = 0; part < MLX_PARTS; part++)
         if (groups->parts[part] != NULL)
             put(output, tensor, suffixes[part], groups->parts[part]);
@@ -439,7 +441,7 @@ static bool fits_recipe(const struct mlx_model *model, const struct mlx_variant 
 static bool make_output(const struct mlx_model *model, const struct mlx_variant *variant, struct arena *arena,
                         struct output *output, struct error *error)
 {
-    enum { MOST_PARTS = 3 };
+    enum { MOST_PARTS = MLX_PARTS };
     size_t n = model->tensors.n_tensors;
     *output = (struct output){.model = model,
                               .variant = variant,
@@ -537,6 +539,8 @@ static void put_module(struct json_writer *writer, const struct mlx_variant *var
     json_put_number(writer, "bits", parameters->bits);
     if (has_recipe || variant->mode->keeps_codes)
         json_put_text(writer, "mode", parameters->mode);
+    if (parameters->has_factors)
+        json_put_bool(writer, "global_scale", true);
     json_end(writer);
 }
 

@@ -67,13 +67,16 @@ static const struct dtype *number_unit(unsigned columns, const struct dtype *typ
 
 /* Parts of a weight. */
 
+#define FACTOR_UNIT 2688.0f /* the largest E2M1 times the largest E4M3: MLX divides its factor by it */
+
 struct part {
     struct view view;
     enum mlx_part part;
     uint16_t columns;         /* of a group */
     uint8_t bits;             /* of a code */
     const struct dtype *type; /* of a number */
-    float factor;             /* of E4M3 scales, a power of 2 */
+    float folded;             /* into E4M3 scales, a power of 2 */
+    float global;             /* MLX's factor: the scales' times MLX_FACTOR_UNIT */
 
     /* the source: blocks, or groups, with which `n_columns` make a row */
     const struct view *blocks;
@@ -259,14 +262,23 @@ static bool read_numbers_of_groups(const struct part *part, uint64_t first, uint
     }
     good = good && store_numbers(part, numbers, count, out, error);
     free(stored);
-    if (good && part->factor != 1 && !fold_factor(part->factor, out, count))
-        return error_set(error, "a scale times %g, the factor of the weight, is no E4M3 number", (double)part->factor);
+    if (good && part->folded != 1 && !fold_factor(part->folded, out, count))
+        return error_set(error, "a scale times %g, the factor of the weight, is no E4M3 number", (double)part->folded);
     return good;
+}
+
+static bool read_factors(const struct part *part, uint64_t count, uint8_t *out)
+{
+    for (uint64_t i = 0; i < count; i++)
+        dtype_kernels(&f32_dtype).encode(&part->global, out + i * sizeof part->global, 1);
+    return true;
 }
 
 static bool part_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     const struct part *part = (const struct part *)view;
+    if (part->part == MLX_FACTORS)
+        return read_factors(part, count, out);
     if (part->blocks != NULL)
         return read_of_blocks(part, first, count, out, error);
     return part->part == MLX_CODES ? read_codes(part, first, count, out, error)
@@ -277,6 +289,8 @@ static void part_depends(const struct view *view, uint64_t first, uint64_t count
 {
     const struct part *part = (const struct part *)view;
     const struct code_groups *groups = part->groups;
+    if (part->part == MLX_FACTORS)
+        return; /* it has been read */
     if (part->blocks != NULL) {
         uint64_t per_block = groups_of_block(part), block = first / per_block;
         view_depends(part->blocks, block, (first + count - 1) / per_block - block + 1, to);
@@ -350,25 +364,40 @@ static bool find_order(const struct code_groups *groups, uint64_t n_columns, boo
     return good;
 }
 
-/* Gets the factor of a weight, 1 if it has none. Reads all scales if it is another: *ret_refusal is set if these cannot
- * include it exactly. */
-static bool find_factor(const struct code_groups *groups, float *ret_factor, const char **ret_refusal,
+/* Finds the number that MLX divides by its unit to get a factor. */
+static bool find_global(float factor, float *ret_global)
+{
+    float near = factor * FACTOR_UNIT;
+    const float all[] = {near, nextafterf(near, INFINITY), nextafterf(near, 0)};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (isfinite(all[i]) && all[i] / FACTOR_UNIT == factor) {
+            *ret_global = all[i];
+            return true;
+        }
+    return false;
+}
+
+/* Finds how MLX has the factor of a weight: in the scales, if it is a power of 2 and they can include it, or as MLX's
+ * own factor; sets *ret_refusal if it has neither exactly. Reads all scales for a power of 2. */
+static bool find_factor(const struct code_groups *groups, struct part *part, const char **ret_refusal,
                         struct error *error)
 {
+    float factor = 1;
     int exponent;
-    *ret_factor = 1;
-    if (groups->factor != NULL && !convert_values(groups->factor, 0, 1, ret_factor, error))
+    part->folded = 1;
+    part->global = FACTOR_UNIT;
+    if (groups->factor != NULL && !convert_values(groups->factor, 0, 1, &factor, error))
         return false;
-    if (*ret_factor == 1)
+    if (factor == 1)
         return true;
     uint64_t n = groups->scales->n_elements;
     uint8_t *scales = memory_alloc(n);
-    bool is_power = frexpf(*ret_factor, &exponent) == 0.5f;
+    bool is_power = frexpf(factor, &exponent) == 0.5f;
     bool good = !is_power || view_read(groups->scales, 0, n, scales, error);
-    if (!is_power)
-        *ret_refusal = "MLX has no factor for a whole matrix, and this one is no power of 2";
-    else if (good && !fold_factor(*ret_factor, scales, n))
-        *ret_refusal = "MLX has no factor for a whole matrix, and with it scales are no E4M3 numbers";
+    if (good && is_power && fold_factor(factor, scales, n))
+        part->folded = factor;
+    else if (!find_global(factor, &part->global))
+        *ret_refusal = "MLX has no factor that equals the weight's";
     free(scales);
     return good;
 }
@@ -406,14 +435,15 @@ static bool part_of_groups(struct arena *arena, const struct view *weight, const
         return false;
     if (!is_in_order)
         refusal = "its columns are grouped in another order";
-    if (refusal == NULL && !find_factor(groups, &part.factor, &refusal, error))
+    if (refusal == NULL && !find_factor(groups, &part, &refusal, error))
         return false;
     if (refusal != NULL)
         *ret_reason = refusal;
-    if (refusal != NULL || (which == MLX_BIASES && groups->scales->dtype == &u8_dtype))
+    bool is_float = groups->scales->dtype == &u8_dtype;
+    if (refusal != NULL || (which == MLX_BIASES && is_float) || (which == MLX_FACTORS && !is_float))
         return true;
     part.columns = (uint16_t)columns_of(groups, n_columns);
-    part.type = groups->scales->dtype;
+    part.type = which == MLX_FACTORS ? &f32_dtype : groups->scales->dtype;
     if (which == MLX_BIASES && !find_type_of_biases(groups, &part.type, error))
         return false;
     *ret_part = make_part(arena, weight, &part);
@@ -430,13 +460,15 @@ bool mlx_part_of(struct arena *arena, const struct view *weight, enum mlx_part p
         return part_of_groups(arena, weight, groups, part, ret_part, ret_reason, error);
     if (weight->dtype->kind == DTYPE_BLOCK && of_blocks == NULL)
         *ret_reason = arena_printf(arena, "MLX has no groups like those of %s", weight->dtype->name);
-    if (of_blocks == NULL || (part == MLX_BIASES && of_blocks->number == &u8_dtype))
+    bool is_float = of_blocks != NULL && of_blocks->number == &u8_dtype;
+    if (of_blocks == NULL || (part == MLX_BIASES && is_float) || (part == MLX_FACTORS && !is_float))
         return true;
     const struct part described = {.part = part,
                                    .columns = of_blocks->columns,
                                    .bits = of_blocks->bits,
-                                   .type = of_blocks->number,
-                                   .factor = 1,
+                                   .type = part == MLX_FACTORS ? &f32_dtype : of_blocks->number,
+                                   .folded = 1,
+                                   .global = FACTOR_UNIT,
                                    .blocks = weight,
                                    .of_blocks = of_blocks};
     *ret_part = make_part(arena, weight, &described);
@@ -466,20 +498,57 @@ static const struct dtype *type_of_numbers(const struct dtype *unit, unsigned co
     return NULL;
 }
 
-bool mlx_groups_of(struct arena *arena, const struct view *const parts[MLX_PARTS], struct mlx_groups *ret_groups)
+/* Finds the factor of each matrix of a stack, or of a matrix: each has one, or is made of two weights with one each.
+ * *ret_factors stays NULL if all are 1. */
+static bool find_factors(struct arena *arena, const struct view *part, const struct view **ret_factors,
+                         const char **ret_reason, struct error *error)
 {
-    *ret_groups = (struct mlx_groups){.mode = "affine"};
-    if (!find_codes(parts[MLX_CODES]->dtype, ret_groups))
-        return false;
-    const struct dtype *scale = type_of_numbers(parts[MLX_SCALES]->dtype, ret_groups->columns),
-                       *bias = type_of_numbers(parts[MLX_BIASES]->dtype, ret_groups->columns);
-    if (scale == NULL || (scale != &u8_dtype && bias == NULL))
-        return false;
-    if (scale == &u8_dtype)
-        ret_groups->mode = ret_groups->columns == 16 ? "nvfp4" : ret_groups->bits == 4 ? "mxfp4" : "mxfp8";
-    ret_groups->parts[MLX_CODES] = view_reinterpret(arena, parts[MLX_CODES], dtype_by_name("U32"));
-    ret_groups->parts[MLX_SCALES] = view_reinterpret(arena, parts[MLX_SCALES], scale);
-    if (scale != &u8_dtype)
-        ret_groups->parts[MLX_BIASES] = view_reinterpret(arena, parts[MLX_BIASES], bias);
+    static const char mixed[] = "weights with different factors become one";
+    uint64_t n_rows = part->shape[part->rank - 2], n = part->n_elements / n_rows / view_row_elements(part);
+    uint64_t groups = view_row_elements(part) / part->dtype->block_elements;
+    float *factors = arena_array(arena, n, sizeof *factors), last;
+    bool is_any = false, good = true;
+    const struct view *numbers = view_reinterpret(arena, part, &f32_dtype);
+    for (uint64_t i = 0; i < n && good; i++) {
+        good = convert_values(numbers, i * n_rows * groups, 1, &factors[i], error) &&
+               convert_values(numbers, ((i + 1) * n_rows - 1) * groups, 1, &last, error);
+        is_any |= good && (factors[i] != FACTOR_UNIT || last != FACTOR_UNIT);
+        if (good && factors[i] != last)
+            *ret_reason = mixed;
+    }
+    *ret_factors = is_any && good ? view_numbers(arena, 1, &n, factors) : NULL;
+    return good;
+}
+
+bool mlx_groups_of(struct arena *arena, const struct view *const parts[MLX_PARTS], bool is_of_experts,
+                   struct mlx_groups *ret_groups, const char **ret_reason, struct error *error)
+{
+    struct mlx_groups groups = {.mode = "affine"};
+    *ret_groups = (struct mlx_groups){.mode = NULL};
+    if (!find_codes(parts[MLX_CODES]->dtype, &groups))
+        return true;
+    const struct dtype *scale = type_of_numbers(parts[MLX_SCALES]->dtype, groups.columns),
+                       *bias = type_of_numbers(parts[MLX_BIASES]->dtype, groups.columns),
+                       *factor = type_of_numbers(parts[MLX_FACTORS]->dtype, groups.columns);
+    bool is_float = scale == &u8_dtype;
+    if (scale == NULL || (is_float ? factor : bias) == NULL)
+        return true;
+    if (is_float) {
+        groups.mode = groups.columns == 16 ? "nvfp4" : groups.bits == 4 ? "mxfp4" : "mxfp8";
+        const char *reason = NULL;
+        if (!find_factors(arena, parts[MLX_FACTORS], &groups.parts[MLX_FACTORS], &reason, error))
+            return false;
+        if (groups.parts[MLX_FACTORS] != NULL && !is_of_experts)
+            reason = "mlx-lm has factors of experts alone";
+        if (reason != NULL) {
+            *ret_reason = reason;
+            return true;
+        }
+    }
+    groups.parts[MLX_CODES] = view_reinterpret(arena, parts[MLX_CODES], dtype_by_name("U32"));
+    groups.parts[MLX_SCALES] = view_reinterpret(arena, parts[MLX_SCALES], scale);
+    if (!is_float)
+        groups.parts[MLX_BIASES] = view_reinterpret(arena, parts[MLX_BIASES], bias);
+    *ret_groups = groups;
     return true;
 }

@@ -8,12 +8,13 @@
 
 #include "quant/views/view.h"
 
-enum mlx_part { MLX_CODES, MLX_SCALES, MLX_BIASES, MLX_PARTS };
+enum mlx_part { MLX_CODES, MLX_SCALES, MLX_BIASES, MLX_FACTORS, MLX_PARTS };
 
 struct mlx_groups {
     const char *mode; /* "affine", "mxfp4", "mxfp8", "nvfp4" */
     unsigned bits, columns;
-    const struct view *parts[MLX_PARTS]; /* U32; U8, F16, BF16 or F32; the same or NULL */
+    /* U32; U8, F16, BF16 or F32; biases of these or NULL; a factor for each expert, F32 [experts], or NULL */
+    const struct view *parts[MLX_PARTS];
 };
 
 /* Gets a part of a weight, blocks of ggml or a view with code_groups (models/packings/groups.h). *ret_part stays NULL
@@ -23,5 +24,8 @@ struct mlx_groups {
 bool mlx_part_of(struct arena *arena, const struct view *weight, enum mlx_part part, const struct view **ret_part,
                  const char **ret_reason, struct error *error);
 
-/* Returns the tensors of a weight whose parts have been rearranged; false if one of them is no part any more. */
-bool mlx_groups_of(struct arena *arena, const struct view *const parts[MLX_PARTS], struct mlx_groups *ret_groups);
+/* Gets the tensors of a weight whose parts have been rearranged; without a mode if one of them is no part any more, or
+ * if it has factors without being a stack of experts: mlx-lm reads factors of those alone. Reads factors, and fails if
+ * they cannot be read. */
+bool mlx_groups_of(struct arena *arena, const struct view *const parts[MLX_PARTS], bool is_of_experts,
+                   struct mlx_groups *ret_groups, const char **ret_reason, struct error *error);

@@ -40,7 +40,14 @@ static void note_whole(const struct mlx_repacked *repacked, const struct mlx_ten
                             reason->n_tensors, reason->first, reason->reason);
 }
 
-static bool find_groups(struct arena *arena, const struct mlx_tensors parts[MLX_PARTS], struct mlx_repacked *repacked)
+/* Reports whether a module is a stack of experts, and no other stack. */
+static bool is_of_experts(const struct mlx_tensor *tensor)
+{
+    return tensor->view->rank == 3 && !mlx_list_ends("embed_q unembed_out", tensor->module);
+}
+
+static bool find_groups(struct arena *arena, struct mlx_tensors parts[MLX_PARTS], struct mlx_repacked *repacked,
+                        struct error *error)
 {
     const struct mlx_tensors *tensors = &repacked->tensors;
     struct mlx_groups *groups = arena_array(arena, tensors->n_tensors + 1, sizeof *groups);
@@ -51,13 +58,15 @@ static bool find_groups(struct arena *arena, const struct mlx_tensors parts[MLX_
             assert(parts[k].n_tensors == tensors->n_tensors);
             of_tensor[k] = parts[k].tensors[i].view;
         }
+        groups[i] = (struct mlx_groups){.mode = NULL};
         bool may_keep = tensors->tensors[i].is_matrix && !tensors->tensors[i].is_changed;
-        if (!may_keep || !mlx_groups_of(arena, of_tensor, &groups[i]))
-            groups[i] = (struct mlx_groups){.mode = NULL};
-        else if (repacked->usual == NULL)
+        if (may_keep && !mlx_groups_of(arena, of_tensor, is_of_experts(&tensors->tensors[i]), &groups[i],
+                                       &parts[MLX_CODES].tensors[i].reason, error))
+            return false;
+        if (groups[i].mode != NULL && repacked->usual == NULL)
             repacked->usual = &groups[i];
     }
-    return repacked->usual != NULL;
+    return true;
 }
 
 bool mlx_repack(struct arena *arena, const struct mlx_family *family, const struct hf_model *model,
@@ -70,7 +79,9 @@ bool mlx_repack(struct arena *arena, const struct mlx_family *family, const stru
     for (enum mlx_part part = MLX_CODES; part < MLX_PARTS; part++)
         if (!mlx_tensors_make(arena, family, model, config, &part, &parts[part], error))
             return false;
-    if (find_groups(arena, parts, ret_repacked)) {
+    if (!find_groups(arena, parts, ret_repacked, error))
+        return false;
+    if (ret_repacked->usual != NULL) {
         note_whole(ret_repacked, &parts[MLX_CODES], model->checkpoint);
         return true;
     }

@@ -429,7 +429,8 @@ static bool part_of_groups(struct arena *arena, const struct view *weight, const
 {
     uint64_t n_columns = view_row_elements(weight);
     struct part part = {.part = which, .groups = groups, .n_columns = n_columns, .bits = groups->bits};
-    const char *refusal = refusal_of(groups, n_columns);
+    const char *refusal =
+        groups->codes != NULL ? refusal_of(groups, n_columns) : "its codes are not in groups like those of MLX";
     bool is_in_order = true;
     if (refusal == NULL && !find_order(groups, n_columns, &is_in_order, error))
         return false;

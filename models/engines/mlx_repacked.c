@@ -85,7 +85,7 @@ bool mlx_repack(struct arena *arena, const struct mlx_family *family, const stru
         note_whole(ret_repacked, &parts[MLX_CODES], model->checkpoint);
         return true;
     }
-    const char *reason = "no weight is quantized";
+    const char *reason = "none is quantized";
     for (size_t i = 0; i < parts[MLX_CODES].n_tensors; i++)
         reason = parts[MLX_CODES].tensors[i].reason != NULL ? parts[MLX_CODES].tensors[i].reason : reason;
     return error_set(error, "MLX cannot hold any weight with its codes: %s", reason);

@@ -8,7 +8,8 @@
  * one byte are those of floating-point codes: exponents of 2 with a bias of 127, or E4M3. Otherwise codes are natural
  * numbers, and an element is code * scale + bias, or (code - zero) * scale. */
 struct code_groups {
-    const struct view *codes;  /* U8 [rows, columns], below 2^bits */
+    const struct view
+        *codes; /* U8 [rows, columns], below 2^bits; NULL: quantized in another way, and nothing else is set */
     const struct view *scales; /* [rows, groups]: U8, or F16, BF16 or F32 */
     const struct view *biases; /* [rows, groups], F16, BF16 or F32; NULL: there are zero points instead */
     const struct view *zeros;  /* [rows, groups], whole numbers in any dtype; NULL: all are 2^(bits - 1) */

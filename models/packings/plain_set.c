@@ -90,11 +90,12 @@ static bool is_written(const struct unpacking *unpacking, const struct unpacked_
            (forms->mended == CHANGE_NONE || !follows(unpacking->wish->references, forms->mended));
 }
 
-/* Returns the values of a weight, which remember their codes if the packing has groups. */
+/* Returns the values of a weight, which remember their codes, or that the packing has none in groups. */
 static const struct view *with_groups(const struct unpacking *unpacking, const struct unpacked *unpacked)
 {
-    const struct code_groups *groups = unpacked->forms->groups;
-    return groups != NULL ? view_of_groups(unpacking->wish->arena, unpacked->view, groups) : unpacked->view;
+    static const struct code_groups none = {.codes = NULL};
+    const struct code_groups *groups = unpacked->forms->groups != NULL ? unpacked->forms->groups : &none;
+    return view_of_groups(unpacking->wish->arena, unpacked->view, groups);
 }
 
 static const struct view *view_of(const struct unpacking *unpacking, const struct unpacked *unpacked)

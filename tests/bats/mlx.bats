@@ -46,7 +46,7 @@ setup() {
     "$WFS" cat "$QUANTIZED" mlx/repacked/config.json | jq -e '.quantization == {"group_size": 64, "bits": 4, "mode": "affine"}'
     "$WFS" cat "$QUANTIZED" mlx/repacked/model.safetensors >"$OUT/made"
     "$PYTHON" "$HERE/mlx.py" check-repacked "$QUANTIZED/model.safetensors" "$OUT/made"
-    fails 1 "MLX cannot hold any weight with its codes: no weight is quantized" "$WFS" cat "$MODEL" mlx/repacked/config.json
+    fails 1 "MLX cannot hold any weight with its codes: none is quantized" "$WFS" cat "$MODEL" mlx/repacked/config.json
 }
 
 @test "config.json is sorted at the top, with the parameters twice, and the card is the tool's" {

@@ -90,6 +90,12 @@ def compressed(group, with_zeros):
     return make
 
 
+def int8(base, rows, columns):
+    """Rows with a scale each, which are no groups."""
+    codes, stored = random.integers(-127, 128, (rows, columns)).astype("i1"), as_bf16(scales(rows, 1, "f4"))
+    return {base + ".weight": ("I8", codes), base + ".weight_scale": stored}, codes.astype("f4") * from_bf16(stored)
+
+
 def nibbles(rows, columns):
     codes = random.integers(0, 16, (rows, columns))
     return codes, (codes[:, ::2] | codes[:, 1::2] << 4).astype("u1")
@@ -234,6 +240,7 @@ PACKED = {
     "compressed-tensors, asymmetric": (compressed(32, True), of_compressed("pack-quantized", group_size=32, symmetric=False), ("affine", 4, 32),
                                        ["bfloat16", "float32"]),
     "MXFP4": (mxfp4, of_compressed("mxfp4-pack-quantized", type="float", group_size=32), ("mxfp4", 4, 32), ["uint8"]),
+    "INT8 of compressed-tensors": (int8, of_compressed("int-quantized", num_bits=8, strategy="channel"), None, None),
     "NVFP4, factor 1": (nvfp4(1), MODELOPT, ("nvfp4", 4, 16), ["uint8"]),
     "NVFP4, factor 4": (nvfp4(4), MODELOPT, ("nvfp4", 4, 16), ["uint8"]),
     "NVFP4, factors of ModelOpt": (nvfp4(lambda base: np.float32(as_amax(base) / np.float32(2688))), MODELOPT, ("nvfp4", 4, 16), None),

@@ -2,6 +2,7 @@
 
 #include "models/packings/groups.h"
 #include "quant/pack/block_groups.h"
+#include "quant/views/block_views.h"
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"
 #include "quant/views/unpack.h"
@@ -316,9 +317,19 @@ static const struct view *make_part(struct arena *arena, const struct view *weig
     struct part *part = arena_copy(arena, described, sizeof *described);
     const struct dtype *unit = described->part == MLX_CODES ? code_unit(described->columns, described->bits)
                                                             : number_unit(described->columns, described->type);
-    view_init_shared(&part->view, &part_op, unit, weight->rank, weight->shape);
-    part->view.scattered = weight->scattered;
-    return &part->view;
+    if (described->groups == NULL || !described->groups->is_transposed) {
+        view_init_shared(&part->view, &part_op, unit, weight->rank, weight->shape);
+        part->view.scattered = weight->scattered;
+        return &part->view;
+    }
+    uint64_t shape[VIEW_MAX_RANK];
+    unsigned order[VIEW_MAX_RANK], rank = weight->rank;
+    for (unsigned i = 0; i < rank; i++)
+        order[i] = i + 2 < rank ? i : rank - 2 + (i + 1 == rank ? 0 : 1);
+    for (unsigned i = 0; i < rank; i++)
+        shape[i] = weight->shape[order[i]];
+    view_init(&part->view, arena, &part_op, unit, rank, shape);
+    return view_of_permuted_blocks(arena, &part->view, order);
 }
 
 /* Which weights have parts. */
@@ -427,7 +438,7 @@ static bool part_of_groups(struct arena *arena, const struct view *weight, const
                            enum mlx_part which, const struct view **ret_part, const char **ret_reason,
                            struct error *error)
 {
-    uint64_t n_columns = view_row_elements(weight);
+    uint64_t n_columns = groups->is_transposed ? weight->shape[weight->rank - 2] : view_row_elements(weight);
     struct part part = {.part = which, .groups = groups, .n_columns = n_columns, .bits = groups->bits};
     const char *refusal =
         groups->codes != NULL ? refusal_of(groups, n_columns) : "its codes are not in groups like those of MLX";

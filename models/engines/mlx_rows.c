@@ -94,6 +94,15 @@ const struct mlx_row mlx_rows_qwen3_vl_moe[] = {
     {"mlp.switch_mlp.down_proj", "mlp.experts.down_proj", "e i o -> e o i"},
     END,
 };
+const struct mlx_row mlx_rows_gpt_oss[] = {
+    {"mlp.experts.gate_proj", "mlp.experts.gate_up_proj", "e c (row (one + other)) -> e (row one) c"},
+    {"mlp.experts.up_proj", "mlp.experts.gate_up_proj", "e c (row (one + other)) -> e (row other) c"},
+    {"mlp.experts.down_proj", NULL, "e i o -> e o i"},
+    {"mlp.experts.gate_proj.bias", "mlp.experts.gate_up_proj_bias", "e (row (one + other)) -> e (row one)"},
+    {"mlp.experts.up_proj.bias", "mlp.experts.gate_up_proj_bias", "e (row (one + other)) -> e (row other)"},
+    {"mlp.experts.down_proj.bias", "mlp.experts.down_proj_bias", NULL},
+    END,
+};
 const struct mlx_row mlx_rows_gemma4[] = {
     {"experts.switch_glu.gate_proj", "experts.gate_up_proj", FIRST_HALF},
     {"experts.switch_glu.up_proj", "experts.gate_up_proj", SECOND_HALF},

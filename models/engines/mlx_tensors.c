@@ -10,7 +10,7 @@
 
 static const char weight[] = ".weight", bias[] = ".bias", outside[] = "";
 
-enum { SIZES = 3 };
+enum { SIZES = 5 };
 
 struct making {
     struct arena *arena;
@@ -50,6 +50,8 @@ static void read_sizes(struct making *making)
     making->sizes[0] = (struct axis_size){.name = "head", .size = number_of(making->text, heads)};
     making->sizes[1] = (struct axis_size){.name = "nope", .size = number_of(making->text, nope)};
     making->sizes[2] = (struct axis_size){.name = "value", .size = number_of(making->text, value)};
+    making->sizes[3] = (struct axis_size){.name = "one", .size = 1}; /* for interleaved rows */
+    making->sizes[4] = (struct axis_size){.name = "other", .size = 1};
     making->made->n_layers = number_of(making->text, layers);
     making->n_shared = number_of(making->text, shared);
     tied = tied != NULL ? tied : json_get(making->config, "tie_word_embeddings");

@@ -17,7 +17,8 @@ struct code_groups {
     const struct view *order;  /* the group of each column, I32 or I64; NULL: neighbours, group_size each */
     uint64_t group_size;       /* columns; the last group may have fewer */
     uint8_t bits;
-    bool is_symmetric; /* the weight declares that all zero points are 2^(bits - 1), which its zeros may contradict */
+    bool is_transposed; /* the weight has the last two axes swapped: [..., columns, rows] */
+    bool is_symmetric;  /* the weight declares that all zero points are 2^(bits - 1), which its zeros may contradict */
 };
 
 /* Returns `values` with their groups, which must live as long. */

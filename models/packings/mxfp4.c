@@ -6,6 +6,7 @@
  *
  * The converter writes these weights before all others, and keeps their blocks in every output. */
 #include "base/checked.h"
+#include "models/packings/groups.h"
 #include "models/packings/packed.h"
 #include "quant/views/block_views.h"
 
@@ -99,6 +100,21 @@ static const struct view *flat_rows(struct arena *arena, const struct view *bloc
     return view_reshape(arena, blocks, rank, shape);
 }
 
+static const struct code_groups *keep_groups(struct arena *arena, const struct view *bytes, const struct view *scales)
+{
+    const struct fields fields = fields_of_words(8, 4);
+    const uint64_t shape[2] = {bytes->n_elements / view_row_elements(bytes), view_row_elements(bytes)},
+                   groups[2] = {shape[0], view_row_elements(scales)};
+    const struct code_groups kept = {
+        .codes = view_fields(arena, view_reshape(arena, view_reinterpret(arena, bytes, &u8_dtype), 2, shape), &fields),
+        .scales = view_reshape(arena, view_reinterpret(arena, scales, &u8_dtype), 2, groups),
+        .group_size = BLOCK_ELEMENTS,
+        .bits = 4,
+        .is_transposed = true,
+    };
+    return arena_copy(arena, &kept, sizeof kept);
+}
+
 static bool unpack(struct packed *packed)
 {
     struct arena *arena = packed->input->arena;
@@ -116,6 +132,7 @@ static bool unpack(struct packed *packed)
     packed->unpacked->forms->blocks = view_of_permuted_blocks(arena, blocks, order);
     packed->unpacked->view =
         view_permute(arena, packed_mxfp4(arena, flat_rows(arena, tensor_view(packed->key, arena)), scales), order);
+    packed->unpacked->forms->groups = keep_groups(arena, flat_rows(arena, tensor_view(packed->key, arena)), scales);
     packed->unpacked->bits = 4;
     return true;
 }

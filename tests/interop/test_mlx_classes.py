@@ -57,6 +57,7 @@ CASES = [
     ("granite", {**GRANITE, **TIED}),
     ("granitemoe", dict(GRANITE, num_local_experts=EXPERTS, num_experts_per_tok=2)),
     ("helium", SMALL),
+    ("kimi_k25", dict(torch_dtype="bfloat16", text_config=dict(LATENT, model_type="deepseek_v3", rope_scaling=None))),
     ("lfm2_moe", dict(MOE, use_expert_bias=True, num_dense_layers=1, norm_eps=1e-5, conv_bias=True, conv_L_cache=3, norm_topk_prob=True, num_hidden_layers=3,
                       layer_types=["conv", "full_attention", "conv"])),
     ("llama4", dict(torch_dtype="bfloat16", text_config=dict(SMALL, model_type="llama4_text", attention_chunk_size=64, interleave_moe_layer_step=2,
@@ -127,7 +128,7 @@ def as_stored(kind, weights):
     """The tensors of a checkpoint, from those of the class: its sanitize() the other way."""
     matrices = r"\.(gate_proj|up_proj|down_proj)\.weight"
     weights = {name: values.transpose(0, 2, 1) if name.endswith(("conv1d.weight", "conv.conv.weight")) else values for name, values in weights.items()}
-    if kind in ("deepseek_v2", "glm_moe_dsa", "mistral4", "mimo_v2_flash", "olmoe", "qwen2_moe"):
+    if kind in ("deepseek_v2", "glm_moe_dsa", "kimi_k25", "mistral4", "mimo_v2_flash", "olmoe", "qwen2_moe"):
         weights = unstack(weights, r"(.*\.mlp)\.switch_mlp" + matrices, "{0}.experts.{e}.{1}.weight")
     if kind == "afmoe":
         weights = unstack(weights, r"(.*\.mlp)\.experts" + matrices, "{0}.experts.{e}.{1}.weight")
@@ -136,7 +137,7 @@ def as_stored(kind, weights):
         weights = unstack(weights, r"(.*mixer)\.switch_mlp\.fc2\.weight", "{0}.experts.{e}.down_proj.weight")
     if kind == "apertus":
         weights = {name: values.reshape(1) if "alpha" in name else values for name, values in weights.items()}
-    if kind in ("glm_moe_dsa", "mistral4"):
+    if kind in ("glm_moe_dsa", "kimi_k25", "mistral4"):
         for name in [name for name in weights if name.endswith("embed_q.weight")]:
             pair = [weights.pop(name).transpose(0, 2, 1), weights.pop(name.replace("embed_q", "unembed_out"))]
             both = numpy.concatenate(pair, 1)

@@ -314,6 +314,47 @@ def ggufs():
                 check(types(modules["model.layers.0.mlp.up_proj"]) == ["float16", "float16"], f"{mix}: the types of scales and biases")
 
 
+def gpt_oss():
+    """mlx_lm.convert itself keeps gpt-oss's MXFP4: mlx/repacked/ has the same tensors."""
+    config = dict(architectures=["GptOssForCausalLM"], model_type="gpt_oss", hidden_size=128, intermediate_size=64, num_hidden_layers=2, head_dim=32,
+                  num_attention_heads=4, num_key_value_heads=2, num_local_experts=EXPERTS, num_experts_per_tok=2, vocab_size=VOCABULARY, sliding_window=16,
+                  rms_norm_eps=1e-5, rope_theta=150000, layer_types=["sliding_attention", "full_attention"], torch_dtype="bfloat16", rope_scaling=None,
+                  tie_word_embeddings=False, quantization_config=dict(quant_method="mxfp4", modules_to_not_convert=["lm_head"]))  # fmt: skip
+    shapes = {"model.embed_tokens.weight": (VOCABULARY, 128), "lm_head.weight": (VOCABULARY, 128), "model.norm.weight": (128,)}
+    tensors = {}
+    for layer in range(2):
+        before = f"model.layers.{layer}."
+        for part, rows in dict(q=128, k=64, v=64, o=128).items():
+            shapes.update({f"{before}self_attn.{part}_proj.weight": (rows, 128), f"{before}self_attn.{part}_proj.bias": (rows,)})
+        shapes.update({before + "self_attn.sinks": (4,), before + "mlp.router.weight": (EXPERTS, 128), before + "mlp.router.bias": (EXPERTS,),
+                       before + "input_layernorm.weight": (128,), before + "post_attention_layernorm.weight": (128,),
+                       before + "mlp.experts.gate_up_proj_bias": (EXPERTS, 128), before + "mlp.experts.down_proj_bias": (EXPERTS, 128)})  # fmt: skip
+        for name, rows, columns in (("gate_up_proj", 128, 128), ("down_proj", 128, 64)):
+            tensors[f"{before}mlp.experts.{name}_blocks"] = random.integers(0, 256, (EXPERTS, rows, columns // 32, 16)).astype("u1")
+            tensors[f"{before}mlp.experts.{name}_scales"] = random.integers(100, 130, (EXPERTS, rows, columns // 32)).astype("u1")
+    tensors.update({name: as_bf16(random.standard_normal(shape).astype("f4")) for name, shape in shapes.items()})
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        (directory / "model").mkdir()
+        save(directory / "model" / "model.safetensors", tensors)
+        (directory / "model" / "config.json").write_text(json.dumps(config))
+        model, _ = load_model(directory / "model")
+        expected = {name: np.array(values.view(mx.uint8)) for name, values in tree_flatten(model.parameters())}
+        modules, _ = load("gpt-oss", directory / "model", directory)
+        found = {name: np.array(values.view(mx.uint8)) for name, values in mx.load(str(directory / "repacked" / "model.safetensors")).items()}
+        check(bool(modules) and found.keys() == expected.keys(), f"gpt-oss: {sorted(found.keys() ^ expected.keys())[:4]}")
+        differ = [name for name in found.keys() & expected.keys() if not np.array_equal(found[name], expected[name])]
+        check(not differ, f"gpt-oss: other bytes: {differ[:4]}")
+        plain = wfs("cp", "-r", directory / "model", "mlx/plain", directory / "plain")
+        check(plain.returncode == 0, f"gpt-oss, plain: {plain.stderr.decode().strip()}")
+        dense, _ = load_model(directory / "plain")
+        dense = dict(dense.named_modules())
+        for name in [name for name in modules if name.endswith(("experts.gate_proj", "experts.up_proj", "experts.down_proj"))]:
+            rounded = mx.array(values_of(modules[name])).astype(mx.bfloat16).astype(mx.float32)
+            check(np.array_equal(values_of(dense[name]), np.array(rounded)), f"gpt-oss, plain: {name}")
+
+
 packed()
 ggufs()
+gpt_oss()
 done()

@@ -28,7 +28,7 @@ static const struct mlx_rule {
     const char *here;  /* in transformers; with {}, each matrix of a stack becomes a module; NULL: the same */
     const char *axes;  /* a rearrangement from there to here; NULL: unchanged */
     bool minus_one;    /* 1 was added to the values */
-    bool is_bare;      /* the name in transformers has no ".weight" */
+    bool is_bare;      /* the name in transformers has no ".weight", and "_bias" for ".bias" */
 } rules[] = {
 #define W_TYPES "mixtral|phimoe|minimax|minimax_m2|lfm2_moe"
     {W_TYPES, ".switch_mlp.gate_proj", ".experts.{}.w1"},
@@ -54,6 +54,7 @@ static const struct mlx_rule {
     {"qwen3_vl_moe|qwen3_vl_moe_text", ".switch_mlp.down_proj", ".experts.down_proj", "e o i -> e i o",
      .is_bare = true},
     {"gemma4|gemma4_unified|gemma4_text", ".switch_glu.down_proj", ".down_proj", .is_bare = true},
+    {"gpt_oss", ".experts.down_proj", NULL, "e o i -> e i o", .is_bare = true},
     {"nemotron_h", ".switch_mlp.fc1", ".experts.{}.up_proj"},
     {"nemotron_h", ".switch_mlp.fc2", ".experts.{}.down_proj"},
     {"dots1|afmoe", ".experts.gate_proj", ".experts.{}.gate_proj"},
@@ -103,7 +104,8 @@ static const struct mlx_refused {
 /* Two tensors of mlx-lm that are one in transformers: the ends of the names, and the rearrangement. */
 static const struct mlx_pair {
     const char *types; /* as in a rule */
-    const char *first, *second, *here, *axes;
+    const char *first, *second, *here;
+    const char *axes; /* one and other are 1: rows that alternate */
 } pairs[] = {
     {NULL, ".embed_q.weight", ".unembed_out.weight", ".kv_b_proj.weight",
      "head rank nope, head value rank -> (head (nope + value)) rank"},
@@ -113,6 +115,10 @@ static const struct mlx_pair {
     {"llama4|llama4_text", GATE_UP(".experts"), ".experts.gate_up_proj", "e g c, e u c -> e c (g + u)"},
     {"qwen3_vl_moe|qwen3_vl_moe_text", GATE_UP(".switch_mlp"), ".experts.gate_up_proj", "e g c, e u c -> e c (g + u)"},
     {"gemma4|gemma4_unified|gemma4_text", GATE_UP(".switch_glu"), ".gate_up_proj", "e g c, e u c -> e (g + u) c"},
+    {"gpt_oss", GATE_UP(".experts"), ".experts.gate_up_proj",
+     "e (row one) c, e (row other) c -> e c (row (one + other))"},
+    {"gpt_oss", ".experts.gate_proj.bias", ".experts.up_proj.bias", ".experts.gate_up_proj_bias",
+     "e (row one), e (row other) -> e (row (one + other))"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -286,7 +292,7 @@ static bool undo(struct undoing *undoing, const struct tensor *tensor)
         return false;
     put(undoing,
         arena_printf(arena, "%s%s%s", start, rule->here != NULL ? rule->here : rule->there,
-                     rule->is_bare ? "" : suffix),
+                     rule->is_bare ? (strcmp(suffix, ".bias") == 0 ? "_bias" : "") : suffix),
         view);
     return true;
 }
@@ -312,13 +318,14 @@ static const struct mlx_pair *find_pair(const struct undoing *undoing, const str
 static bool join(struct undoing *undoing, const struct mlx_pair *pair, const struct tensor *first,
                  const struct tensor *second)
 {
+    static const struct axis_size ones[] = {{.name = "one", .size = 1}, {.name = "other", .size = 1}};
     struct arena *arena = undoing->arena;
-    const struct axis_sizes none = {0};
+    const struct axis_sizes sizes = {ones, COUNT(ones)};
     const struct rearrangement *parsed = rearrangement_parse(arena, pair->axes, undoing->error);
     const struct view *both[] = {view_of(undoing, first), view_of(undoing, second)}, *result;
     if (refuse(undoing, first) || refuse(undoing, second))
         return true;
-    if (parsed == NULL || !rearrangement_apply(arena, parsed, FORWARD, &none, both, &result, undoing->error))
+    if (parsed == NULL || !rearrangement_apply(arena, parsed, FORWARD, &sizes, both, &result, undoing->error))
         return error_prefix(undoing->error, "tensor '%.200s'", first->name);
     size_t stem = strlen(first->name) - strlen(pair->first);
     result = rounded(undoing, is_quantized(first) ? first : second, result);
@@ -411,12 +418,12 @@ static bool is_transpose(const char *axes)
     return axes != NULL && (text_ends_with(axes, " i o") || text_ends_with(axes, " c (g + u)"));
 }
 
-/* Finds the place of a half of a pair of stacks. */
+/* Finds the place of a half of a pair of stacks; false if the rows of the two alternate. */
 static bool place_of_half(struct arena *arena, const char *model_type, const char *name, struct mlx_place *ret_place)
 {
     for (size_t i = 0; i < COUNT(pairs); i++) {
-        bool is_first = text_ends_with(name, pairs[i].first);
-        if ((!is_first && !text_ends_with(name, pairs[i].second)) || pairs[i].types == NULL ||
+        bool is_first = text_ends_with(name, pairs[i].first), alternates = strstr(pairs[i].axes, "one") != NULL;
+        if ((!is_first && !text_ends_with(name, pairs[i].second)) || pairs[i].types == NULL || alternates ||
             !has_type(pairs[i].types, model_type))
             continue;
         size_t stem = strlen(name) - strlen(is_first ? pairs[i].first : pairs[i].second);

@@ -314,6 +314,25 @@ def ggufs():
                 check(types(modules["model.layers.0.mlp.up_proj"]) == ["float16", "float16"], f"{mix}: the types of scales and biases")
 
 
+def back_of_gpt_oss(made, tensors):
+    """A gpt-oss of mlx-lm as a source: transformers' names, and weights as transformers dequantizes them."""
+    expected = {name: values.view("<u2") for name, values in tensors.items() if not name.endswith(("_blocks", "_scales"))}
+    for name in [name.removesuffix("_blocks") for name in tensors if name.endswith("_blocks")]:
+        blocks, exponents = tensors[name + "_blocks"], tensors[name + "_scales"]
+        codes = np.stack([blocks & 15, blocks >> 4], -1).reshape(*exponents.shape, 32)
+        values = (E2M1[codes] * np.exp2(exponents.astype("f4") - 127)[..., None]).astype("f4")
+        expected[name] = as_bf16(values.reshape(*exponents.shape[:2], -1).swapaxes(1, 2).copy())
+    back = wfs("cat", made, "model.safetensors")
+    if not check(back.returncode == 0, f"gpt-oss back: {back.stderr.decode().strip()}"):
+        return
+    size = struct.unpack("<Q", back.stdout[:8])[0]
+    header = json.loads(back.stdout[8:8 + size])
+    found = {name: (entry["shape"], back.stdout[8 + size:][slice(*entry["data_offsets"])]) for name, entry in header.items() if name != "__metadata__"}
+    check(found.keys() == expected.keys(), f"gpt-oss back: {sorted(found.keys() ^ expected.keys())[:4]}")
+    differ = [name for name in found.keys() & expected.keys() if found[name] != (list(expected[name].shape), expected[name].tobytes())]
+    check(not differ, f"gpt-oss back: other values: {differ[:4]}")
+
+
 def gpt_oss():
     """mlx_lm.convert itself keeps gpt-oss's MXFP4: mlx/repacked/ has the same tensors."""
     config = dict(architectures=["GptOssForCausalLM"], model_type="gpt_oss", hidden_size=128, intermediate_size=64, num_hidden_layers=2, head_dim=32,
@@ -345,6 +364,7 @@ def gpt_oss():
         check(bool(modules) and found.keys() == expected.keys(), f"gpt-oss: {sorted(found.keys() ^ expected.keys())[:4]}")
         differ = [name for name in found.keys() & expected.keys() if not np.array_equal(found[name], expected[name])]
         check(not differ, f"gpt-oss: other bytes: {differ[:4]}")
+        back_of_gpt_oss(directory / "repacked", tensors)
         plain = wfs("cp", "-r", directory / "model", "mlx/plain", directory / "plain")
         check(plain.returncode == 0, f"gpt-oss, plain: {plain.stderr.decode().strip()}")
         dense, _ = load_model(directory / "plain")

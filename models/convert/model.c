@@ -4,6 +4,7 @@
 #include "formats/documents.h"
 #include "models/card/general.h"
 #include "models/config/hparams.h"
+#include "models/convert/fitting_class.h"
 #include "models/convert/from_gguf.h"
 #include "models/convert/kept_keys.h"
 #include "models/convert/loadable.h"
@@ -250,6 +251,19 @@ static bool make_without_family(struct gguf_model *model, const char *class_name
     return true;
 }
 
+/* Notes that the class of config.json is unknown, or that config.json names none. */
+static void note_unknown(const struct checkpoint *checkpoint, const char *class_name, const char *consequence)
+{
+    struct arena *arena = arena_new();
+    const char *hint = fitting_class_hint(checkpoint, arena);
+    if (class_name == NULL)
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "config.json names no architecture, %s%s", consequence, hint);
+    else
+        checkpoint_note(checkpoint, SUBJECT_GGUF, "the architecture %s is unknown, %s%s", class_name, consequence,
+                        hint);
+    arena_free(arena);
+}
+
 /* Returns the family of a model, or NULL, with a note of why the model becomes a plain container; `config` is NULL if
  * there is no config.json. */
 static const struct family *find_family(const struct checkpoint *checkpoint, const struct config_facts *config,
@@ -265,10 +279,8 @@ static const struct family *find_family(const struct checkpoint *checkpoint, con
                         reference_build(references), class_name, consequence);
     else if (config == NULL)
         checkpoint_note(checkpoint, SUBJECT_GGUF, "no config.json, %s", consequence);
-    else if (class_name == NULL)
-        checkpoint_note(checkpoint, SUBJECT_GGUF, "config.json names no architecture, %s", consequence);
     else
-        checkpoint_note(checkpoint, SUBJECT_GGUF, "the architecture %s is unknown, %s", class_name, consequence);
+        note_unknown(checkpoint, class_name, consequence);
     return NULL;
 }
 

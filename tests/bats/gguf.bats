@@ -327,6 +327,19 @@ PY
     cmp "$BATS_TEST_TMPDIR/mlp.gguf" "$BATS_TEST_TMPDIR/block_sparse_moe.gguf"
 }
 
+@test "a model of an unknown class is told the known class that it fits" {
+    local model="$BATS_TEST_TMPDIR/llama-tiny" hint="its tensors and keys are those of LlamaForCausalLM or MistralForCausalLM: -o architecture=LlamaForCausalLM"
+    cp -r "$HERE/../data/gguf/models/llama-tiny" "$model"
+    sed -i 's/LlamaForCausalLM/NobodyForCausalLM/' "$model/config.json"
+    "$WFS" info --json "$model" | jq -r '.notes[]' | grep -qxF "model.gguf: the architecture NobodyForCausalLM is unknown, so it is a plain container, which llama.cpp cannot run; $hint"
+    "$WFS" info "$model" | tr -s ' \n' ' ' | grep -qF "$hint"
+    sed -i 's/"architectures"/"former_architectures"/' "$model/config.json"
+    run -0 "$WFS" info --json "$model" # a key that Llama does not have
+    [[ $output != *"tensors and keys"* ]]
+    sed -i 's/"former_architectures"/"_architectures"/' "$model/config.json"
+    "$WFS" info --json "$model" | jq -r '.notes[]' | grep -qxF "model.gguf: config.json names no architecture, so it is a plain container, which llama.cpp cannot run; $hint"
+}
+
 @test "architecture treats a model as one of a class that wfs knows" {
     local model="$BATS_TEST_TMPDIR/llama-tiny"
     cp -r "$HERE/../data/gguf/models/llama-tiny" "$model"

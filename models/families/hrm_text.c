@@ -66,12 +66,21 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     dimensions_set(dimensions, "stack", n);
 }
 
+/* block_count is no number of layers that the class has. */
+static const struct config_row config_rows[] = {
+    {"num_layers_per_stack", FROM_KEY, "hrm.layers_per_stack"},
+    {"num_hidden_layers", FROM_SUM, "hrm.layers_per_stack", "hrm.layers_per_stack"},
+    {0},
+};
+
 const struct family hrm_text_family = {
     .name = "hrm_text",
     .summary = "HRM Text",
     .since = 11138,
     .hf = FAMILY_NAMES({"HrmTextForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
+    .forms =
+        CONFIG_FORMS({"HrmTextForCausalLM", "hrm_text", NULL, CONFIG_TABLES(silu_rows, config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys,
              KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
                   {"embedding_scale", GGUF_F32, REQUIRED, "embedding_scale"},

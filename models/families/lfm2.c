@@ -216,6 +216,24 @@ const struct family lfm2_audio_family = {
     .rename = rename_of_audio,
 };
 
+/* The inner model has names without "model.". */
+static const char *rename_of_inner(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                   const char *name)
+{
+    static const char model[] = "model.";
+    if (direction == BACKWARD)
+        return text_starts_with(name, model) ? name + strlen(model) : name;
+    return rename_tensor(arena, dimensions, direction, name);
+}
+
+/* Of a model with a dense layer after it, which is no part of the class, there is no config.json. */
+static const struct config_form embed_forms[] = {
+    {"Lfm2BidirectionalModel", "lfm2", "!key:embedding_length_out key:attention.causal",
+     CONFIG_TABLES(common_rows, config_rows), OWN_CLASS_NOTE},
+    {"Lfm2Model", "lfm2", "!key:embedding_length_out", CONFIG_TABLES(common_rows, config_rows)},
+    {0},
+};
+
 const struct family lfm2_embed_family = {
     .name = "lfm2-embed",
     .architecture = "lfm2",
@@ -223,6 +241,7 @@ const struct family lfm2_embed_family = {
     .hf = FAMILY_NAMES({"Lfm2Model", "model."}, {"Lfm2BidirectionalModel", "model."},
                        {"Lfm2BidirectionalForMaskedLM", "model.", .since = 11382}),
     .tensors = {tensors, decoder_tensors},
+    .forms = embed_forms,
     .keys = {base_keys, keys, KEYS({.emit = emit_causal}, {.emit = emit_pooling_type})},
     .vocabs = {&bpe_vocab},
     .told_by = "key:embedding_length_out|key:attention.causal|key:pooling_type",
@@ -230,5 +249,5 @@ const struct family lfm2_embed_family = {
     .renamed_late = "lfm2.",
     .folder = dense_folder,
     .add_extras = add_dense,
-    .rename = rename_tensor,
+    .rename = rename_of_inner,
 };

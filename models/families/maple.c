@@ -28,12 +28,23 @@ static bool check(struct model_builder *builder, struct error *error)
     return true;
 }
 
+static const struct config_row config_rows[] = {
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"num_shared_experts", FROM_TEXT, .text = "0"},
+    {"norm_topk_prob", FROM_TEXT, .text = "true"},
+    {"nope_on_global_attention", FROM_TEXT, .text = "true"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {0},
+};
+
 const struct family maple_family = {
     .name = "maple",
     .summary = "Maple",
     .since = 11138,
     .hf = FAMILY_NAMES({"MapleForCausalLM"}),
     .tensors = {qk_norm_tensors, qwen_moe_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS(
+        {"MapleForCausalLM", "maple", NULL, CONFIG_TABLES(silu_rows, num_experts_rows, config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys,
              KEYS({"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
                   {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},

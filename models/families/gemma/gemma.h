@@ -9,7 +9,7 @@ extern const struct relation_row gemma3_tensors[]; /* for Gemma 3: norms of quer
 extern const struct relation_row gemma4_tensors[];
 extern const struct key_row gemma_keys[], gemma3_keys[], gemma4_keys[];
 
-extern const struct config_row gemma3_config_rows[];
+extern const struct config_row gemma3_config_rows[], gemma4_config_rows[];
 
 /* Sets tokenizer.ggml.add_space_prefix to false. */
 bool gemma_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error);

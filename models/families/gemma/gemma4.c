@@ -231,7 +231,7 @@ static const char *make_rope(const struct config_material *material)
         json_f32_text((float)base_swa, digits[2]));
 }
 
-static const struct config_row config_rows[] = {
+const struct config_row gemma4_config_rows[] = {
     {"hidden_activation", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
     {"head_dim", FROM_KEY, "attention.key_length_swa"},
     {"global_head_dim", FROM_KEY, "attention.key_length"},
@@ -259,7 +259,7 @@ const struct family gemma4_family = {
                        {"Gemma4UnifiedForConditionalGeneration"}),
     .tensors = {gemma4_tensors, qk_norm_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
-        {"Gemma4ForCausalLM", "gemma4_text", NULL, CONFIG_TABLES(num_experts_rows, config_rows), HALF_NOTE}),
+        {"Gemma4ForCausalLM", "gemma4_text", NULL, CONFIG_TABLES(num_experts_rows, gemma4_config_rows), HALF_NOTE}),
     .keys = {base_keys, gemma3_keys, gemma4_keys},
     .vocabs = {&gemma4_vocab},
     .add_extras = gemma4_add_rope_factors,

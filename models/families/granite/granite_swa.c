@@ -55,12 +55,21 @@ static const struct key_row keys[] = {
     {0},
 };
 
+static const struct config_row config_rows[] = {
+    {"logits_scaling", FROM_KEY, "logit_scale", .text = "1.0"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"no_rope_layers", FROM_LAYERS, "attention.rope_pattern", "1|0"},
+    {0},
+};
+
 const struct family granite_swa_family = {
     .name = "granite_swa",
     .summary = "Granite with sliding windows",
     .since = 10531,
     .hf = FAMILY_NAMES({"GraniteSWAForCausalLM"}),
     .tensors = {tensors, llama_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"GraniteSWAForCausalLM", "granite_swa", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows, config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, granite_keys, keys},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
@@ -75,6 +84,8 @@ const struct family granite_moe_swa_family = {
     .hf = FAMILY_NAMES({"GraniteMoeSWAForCausalLM"}),
     .told_by = "key:expert_count",
     .tensors = {tensors, llama_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"GraniteMoeSWAForCausalLM", "granitemoeswa", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, granite_keys, keys, granite_moe_keys},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,

@@ -96,12 +96,34 @@ static bool check_gate(struct model_builder *builder, struct error *error)
     return error_set(error, "config.json: attention_gate_func is not 'softplus', the only one that llama.cpp computes");
 }
 
+static const struct config_row config_rows[] = {
+    {"attention_gate_func", FROM_TEXT, .text = "'softplus'"},
+    {"num_shared_experts", FROM_KEY, "expert_shared_count"},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"decoder_sparse_step", FROM_KEY, "moe_every_n_layers"},
+    {"norm_topk_prob", FROM_KEY, "expert_weights_norm"},
+    {"router_scaling_factor", FROM_KEY, "expert_weights_scale"},
+    {"mova_num_experts", FROM_KEY, "attention.value_expert_count"},
+    {"mova_num_experts_per_tok", FROM_KEY, "attention.value_expert_used_count"},
+    {0},
+};
+
+/* Layers that no experts replace. */
+static const struct config_row dense_layer_rows[] = {
+    {"mlp_only_layers", FROM_LISTED, "blk.{}.ffn_gate.weight"},
+    {0},
+};
+
 const struct family k2_horizon_family = {
     .name = "k2-horizon",
     .summary = "K2 Horizon",
     .since = 11549,
     .hf = FAMILY_NAMES({"K2HorizonForCausalLM"}),
     .tensors = {tensors, qk_norm_tensors, expert_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS(
+        {"K2HorizonForCausalLM", "k2_horizon", "key:expert_count",
+         CONFIG_TABLES(silu_rows, num_experts_rows, config_rows, dense_layer_rows), OWN_CLASS_NOTE},
+        {"K2HorizonForCausalLM", "k2_horizon", NULL, CONFIG_TABLES(silu_rows, config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, KEYS({"attention.group_norm_groups", GGUF_U32, OR_DEFAULT, "layernorm_num_groups", 1},
                              {"rope.dimension_count", GGUF_U32, IF_PRESENT, "rope_head_dim"}, {.emit = emit_experts},
                              {.emit = emit_value_experts})},

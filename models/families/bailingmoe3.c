@@ -4,6 +4,7 @@
 #include "models/families/drafts/nextn.h"
 #include "models/families/kimi/kda.h"
 #include "models/families/layers.h"
+#include "models/family/layer_marks.h"
 
 #include <string.h>
 
@@ -137,11 +138,40 @@ static const struct key_row keys[] = {
     {0},
 };
 
+/* Returns the size of a group: the first layer with latent attention is the last one of a group, unless the layers are
+ * fewer than a group. */
+static const char *make_group(const struct config_material *material)
+{
+    struct layer_marks marks;
+    uint64_t first = 0;
+    if (!layer_marks_of_tensors(material->tensors, "blk.{}.attn_kv_a_mqa.weight", material->n_layers, material->arena,
+                                &marks))
+        return NULL;
+    while (first < marks.n && !marks.marked[first])
+        first++;
+    return arena_printf(material->arena, "%llu", (unsigned long long)first + 1);
+}
+
+/* The last layer of a group has latent attention. */
+static const struct config_row config_rows[] = {
+    {"num_key_value_heads", FROM_KEY, "attention.head_count"},
+    {"no_kda_lora", FROM_TEXT, .text = "true"},
+    {"gated_attention_proj_granularity_type", FROM_TEXT, .text = "'head_wise'"},
+    {"layer_group_size", .make = make_group},
+    {"qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length_mla", "rope.dimension_count"},
+    {"score_function", .make = config_gating_function},
+    {0},
+};
+
 const struct family bailingmoe3_family = {
     .name = "bailingmoe3",
     .summary = "Ling 3, Ling 3 VL (language model)",
     .hf = FAMILY_NAMES({"BailingMoeV3ForCausalLM"}, {"BailingMoeV3VLForConditionalGeneration", .since = 11173}),
     .tensors = {tensors, kda_attention_tensors, nextn_tensors, expert_tensors, router_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"BailingMoeV3ForCausalLM", "bailing_moe_v3", "!key:rope.dimension_sections",
+                           CONFIG_TABLES(silu_rows, num_experts_rows, config_rows), OWN_CLASS_NOTE},
+                          {"BailingMoeV3ForCausalLM", "bailing_moe_v3", NULL,
+                           CONFIG_TABLES(silu_rows, num_experts_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, keys},
     .exports_mtp = true,
     .vocabs = {&bpe_vocab},

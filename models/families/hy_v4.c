@@ -2,6 +2,7 @@
  * conversion/hy_v4.py. */
 #include "models/families/deepseek/deepseek.h"
 #include "models/families/layers.h"
+#include "text/json_write.h"
 
 #define ATTENTION "model.layers.{}.self_attn."
 
@@ -128,12 +129,36 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     dimensions_set(dimensions, "kv_head", dimensions_get(dimensions, "head"));
 }
 
+static const char *make_limit(const struct config_material *material)
+{
+    double limit;
+    char digits[JSON_FLOAT_TEXT];
+    return config_number_of_layer(material, "swiglu_clamp_exp", 0, &limit)
+               ? arena_strdup(material->arena, json_f32_text((float)limit, digits))
+               : NULL;
+}
+
+static const struct config_row config_rows[] = {
+    {"head_dim", FROM_KEY, "attention.key_length_mla"},
+    {"n_group", FROM_KEY, "expert_group_count", .text = "1"},
+    {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {"swiglu_limit", .make = make_limit},
+    {"index_n_heads", FROM_KEY, "attention.indexer.head_count"},
+    {"index_head_dim", FROM_KEY, "attention.indexer.key_length"},
+    {"index_topk", FROM_KEY, "attention.indexer.top_k"},
+    {"indexer_types", FROM_LAYERS, "attention.indexer.types", "'full'|'shared'"},
+    {0},
+};
+
 const struct family hy_v4_family = {
     .name = "hy_v4",
     .summary = "Hunyuan 4",
     .since = 10816,
     .hf = FAMILY_NAMES({"HYV4ForCausalLM"}),
     .tensors = {tensors, mla_tensors, router_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"HYV4ForCausalLM", "hy_v4", NULL,
+                           CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, KEYS({.emit = forget_groups}), mla_keys,
              KEYS({"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, {.emit = emit_limit},
                   {"hyper_connection.count", GGUF_U32, REQUIRED, "hc_mult"},

@@ -41,6 +41,8 @@ static const struct relation_row tensors[] = {
     {"model.ple_embedding.ngram_heads_offsets", NULL},
     {"model.ple_embedding.ngram_heads_vocab_sizes", NULL},
     {"model.ple_embedding.ngram_embedding.shard_{}.weight", "per_layer_token_embd.{}.weight", .parallel = "row"},
+    {"model.ple_embedding.ngram_embedding.shard_0", "per_layer_token_embd",
+     .backward_only = true}, /* the whole table */
     {0},
 };
 
@@ -55,6 +57,10 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     for (size_t i = 0; direction == FORWARD && i < sizeof parts / sizeof *parts; i++)
         if (text_starts_with(name, parts[i]))
             return arena_printf(arena, "model.layers.%" PRIu64 ".%s", first, name + strlen("mtp."));
+    const char *of_first = arena_printf(arena, "model.layers.%" PRIu64 ".", first);
+    for (size_t i = 0; direction == BACKWARD && i < sizeof parts / sizeof *parts; i++)
+        if (text_starts_with(name, of_first) && text_starts_with(name + strlen(of_first), parts[i] + strlen("mtp.")))
+            return arena_printf(arena, "mtp.%s", name + strlen(of_first));
     return nextn_rename(arena, dimensions, direction, name);
 }
 
@@ -260,6 +266,65 @@ static void join_shards(struct model_builder *builder)
     builder->model->tensors = set;
 }
 
+/* Writes the numbers that n-grams are found by, which are tensors of the checkpoint. */
+static void restore(const struct gguf_kvs *kvs, struct arena *arena, void *context,
+                    void (*write)(void *context, const char *name, const struct view *view))
+{
+    static const struct {
+        const char *key, *tensor;
+    } constants[] = {{"qwen4exp.ple.layer_multipliers", "model.ple_embedding.layer_multipliers"},
+                     {"qwen4exp.ple.head_offsets", "model.ple_embedding.ngram_heads_offsets"},
+                     {"qwen4exp.ple.head_vocab_sizes", "model.ple_embedding.ngram_heads_vocab_sizes"}};
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
+        struct gguf_array array;
+        struct error unused;
+        if (gguf_get_array(kvs, constants[i].key, arena, &array, &unused) && array.type == GGUF_U64)
+            write(context, constants[i].tensor,
+                  view_literal(arena, &i64_dtype, 1, arena_copy(arena, &array.count, sizeof array.count),
+                               arena_copy(arena, array.elements, array.count * sizeof(uint64_t))));
+    }
+}
+
+/* Returns the numbers of layers with n-grams, which config.json counts from 1. */
+static const char *make_ngram_layers(const struct config_material *material)
+{
+    struct gguf_array array;
+    struct error unused;
+    uint64_t layer;
+    const char *list = "";
+    if (!gguf_get_array(material->kvs, "qwen4exp.ple.layers", material->arena, &array, &unused) ||
+        array.count > material->n_layers)
+        return "[]";
+    for (uint64_t i = 0; i < array.count && gguf_array_u64(&array, i, &layer); i++)
+        list = arena_printf(material->arena, "%s%s%" PRIu64, list, i > 0 ? ", " : "", layer + 1);
+    return arena_printf(material->arena, "[%s]", list);
+}
+
+/* Returns the ratio of layers with an indexer. */
+static const char *make_ratio(const struct config_material *material)
+{
+    double ratio;
+    for (uint64_t i = 0; i < material->n_layers; i++)
+        if (config_number_of_layer(material, "attention.compress_ratios", i, &ratio) && ratio > 0)
+            return arena_printf(material->arena, "%.0f", ratio);
+    return NULL;
+}
+
+static const struct config_row config_rows[] = {
+    {"linear_value_head_dim", FROM_QUOTIENT, "ssm.inner_size", "ssm.time_step_rank"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {"layer_types", FROM_LAYERS, "attention.compress_ratios", "'full_attention'|'linear_attention'"},
+    {"indexer_compress_ratio", .make = make_ratio},
+    {"ple_layer_ids", .make = make_ngram_layers},
+    {"ngram_size", FROM_KEY, "ple.ngram_size"},
+    {"heads_per_ngram", FROM_KEY, "ple.heads_per_ngram"},
+    {"ple_conv_kernel_size", FROM_KEY, "ple.conv_kernel"},
+    {"image_token_id", FROM_KEY, "ple.image_token_id"},
+    {"eos_token_id", FROM_KEY, "ple.eos_token_id"},
+    {"split_ngram_parts", FROM_TEXT, .text = "1"},
+    {0},
+};
+
 const struct family qwen4exp_family = {
     .name = "qwen4exp",
     .summary = "Qwen 3.8 Flash Next",
@@ -267,6 +332,8 @@ const struct family qwen4exp_family = {
     .hf = FAMILY_NAMES({"Qwen4ExpForConditionalGeneration"}, {"Qwen4ExpForCausalLM"}),
     .tensors = {tensors, gated_delta_grouped_tensors, gated_delta_tensors, plus_one_tensors, nextn_tensors,
                 qwen_moe_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"Qwen4ExpForCausalLM", "qwen4_exp_text", NULL,
+                           CONFIG_TABLES(silu_rows, num_experts_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, moe_keys, gated_delta_keys, keys},
     .exports_mtp = true,
     .vocabs = {&bpe_vocab},
@@ -274,4 +341,5 @@ const struct family qwen4exp_family = {
     .adjust = adjust,
     .rename = rename_tensor,
     .arrange = join_shards,
+    .restore = restore,
 };

@@ -355,6 +355,14 @@ static bool find_position(struct choice *choice, const struct tensor *tensor, en
     return true;
 }
 
+/* Reports whether a tensor counts as experts: by its dimensions; in Ling 3, whose latent attention has matrices for each
+ * head, by its role, too. */
+static bool is_of_experts(const struct mix_model *model, const struct tensor *tensor, enum tensor_role role)
+{
+    bool by_role = strcmp(model->architecture, "bailingmoe3") == 0;
+    return is_stacked(tensor) && (!by_role || (role & (FFN_UP | FFN_GATE | FFN_DOWN)) != 0);
+}
+
 static const struct dtype *type_by_rules(struct choice *choice, const struct tensor *tensor, enum tensor_role role,
                                          struct error *error)
 {
@@ -365,7 +373,7 @@ static const struct dtype *type_by_rules(struct choice *choice, const struct ten
     if (role == OUTPUT && choice->options->output_tensor_type != NULL)
         return choice->options->output_tensor_type;
     unsigned dimensions = choice->dimensions;
-    dimensions |= is_stacked(tensor) ? STACKED : 0;
+    dimensions |= is_of_experts(choice->model, tensor, role) ? STACKED : 0;
     dimensions |= row_elements(tensor) % choice->default_type->block_elements != 0 ? RAGGED : 0;
     if (!find_position(choice, tensor, role, &dimensions, error))
         return NULL;

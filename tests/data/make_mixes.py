@@ -7,7 +7,7 @@ LLAMA_QUANTIZE is the program, of 2026 (made with the llama.cpp that llama-cpp-p
 from PyPI. Rows that are no multiple of 32 stand only where a type of 256 is wanted: later versions of the tool no longer refuse others.
 
 Three models with an importance matrix were taken from the tensors of whole files that llama-quantize of llama.cpp 34af94cd9 made; the last
-one, glm5-next, from those of b11739.
+two, glm5-next and bailingmoe3, from those of b11739.
 
 A model is a line "model ARCH LAYERS HEADS KV_HEADS EXPERTS", a line "mixes" with the mixes and their options, and a line for each tensor: name,
 dimensions as ggml counts them, and a type for each mix.

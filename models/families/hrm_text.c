@@ -79,8 +79,7 @@ const struct family hrm_text_family = {
     .since = 11138,
     .hf = FAMILY_NAMES({"HrmTextForCausalLM"}),
     .tensors = {tensors, decoder_tensors},
-    .forms =
-        CONFIG_FORMS({"HrmTextForCausalLM", "hrm_text", NULL, CONFIG_TABLES(silu_rows, config_rows), OWN_CLASS_NOTE}),
+    .forms = CONFIG_FORMS({"HrmTextForCausalLM", "hrm_text", NULL, CONFIG_TABLES(silu_rows, config_rows)}),
     .keys = {base_keys,
              KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
                   {"embedding_scale", GGUF_F32, REQUIRED, "embedding_scale"},

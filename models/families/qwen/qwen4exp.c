@@ -74,6 +74,12 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     dimensions_set(dimensions, "query", is_known ? n_heads * size : 0);
 }
 
+/* Reports whether transformers 5 gave a layer with full attention its new name. */
+static bool is_indexed(const struct json *type)
+{
+    return json_string_is(type, "indexed_attention");
+}
+
 /* Sets the tokens that an index stands for: in layers with full attention, and those that predict. */
 static bool emit_ratios(struct model_builder *builder, struct error *error)
 {
@@ -88,8 +94,15 @@ static bool emit_ratios(struct model_builder *builder, struct error *error)
         return error_set(error, "config.json: layer_types has %zu layers, but num_hidden_layers is %" PRIu64,
                          json_count(types), n);
     const struct json *type = json_first(types);
+    while (type != NULL && !is_indexed(type))
+        type = json_next(type);
+    if (type != NULL)
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "config.json calls layers with full attention indexed_attention, as transformers 5 does; the "
+                        "converter writes them without an index");
+    type = json_first(types);
     for (uint64_t i = 0; i < layers.n; i++, type = type != NULL ? json_next(type) : NULL)
-        layers.values[i] = i >= n || json_string_is(type, "full_attention") ? (double)ratio : 0;
+        layers.values[i] = i >= n || json_string_is(type, "full_attention") || is_indexed(type) ? (double)ratio : 0;
     return layers_set_i32(builder, "attention.compress_ratios", &layers, error);
 }
 
@@ -315,6 +328,7 @@ static const struct config_row config_rows[] = {
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
     {"layer_types", FROM_LAYERS, "attention.compress_ratios", "'full_attention'|'linear_attention'"},
     {"indexer_compress_ratio", .make = make_ratio},
+    {"indexer_kv_heads", FROM_TEXT, .text = "1"},
     {"ple_layer_ids", .make = make_ngram_layers},
     {"ngram_size", FROM_KEY, "ple.ngram_size"},
     {"heads_per_ngram", FROM_KEY, "ple.heads_per_ngram"},

@@ -109,9 +109,10 @@ static bool emit_indexers(struct model_builder *builder, struct error *error)
     for (uint64_t i = 0; i < layers.n && type != NULL; i++, type = json_next(type)) {
         if (is_told && !json_string_is(type, "full") && !json_string_is(type, "shared"))
             return error_set(error, "config.json: indexer_types has a word other than full and shared");
-        layers.values[i] =
-            is_told ? json_string_is(type, "full")
-                    : json_string_is(type, "sparse_attention") || json_string_is(type, "deepseek_sparse_attention");
+        layers.values[i] = is_told ? json_string_is(type, "full")
+                                   : json_string_is(type, "sparse_attention") ||
+                                         json_string_is(type, "deepseek_sparse_attention") ||
+                                         json_string_is(type, "indexed_attention");
         is_any = is_any || layers.values[i] != 0;
     }
     if (!is_any)

@@ -27,7 +27,13 @@ def indexed(config):
     return dict(config, layer_types=["indexed_attention" if kind == "full_attention" else kind for kind in config["layer_types"]])
 
 
-CASES = [("Hy4-preview", hunyuan_name, dict), ("Qwen3.8-Flash-Next", str, indexed)]
+def indexed_by_types(config):
+    """As checkpoints without indexer_types are, whose layer types transformers 5 renames."""
+    types = ["indexed_attention" if kind == "full" else "full_attention" for kind in config["indexer_types"]]
+    return {key: value for key, value in dict(config, layer_types=types).items() if key != "indexer_types"}
+
+
+CASES = [("Hy4-preview", hunyuan_name, dict), ("Hy4-preview", str, indexed_by_types), ("Qwen3.8-Flash-Next", str, indexed)]
 
 
 def check(name, folder, rename, change):

@@ -1,8 +1,10 @@
 /* EmbeddingGemma 2: Gemma 4 as an encoder. conversion/gemma.py, EmbeddingGemma2Model. */
+#include "base/text.h"
 #include "models/families/gemma/gemma.h"
 #include "text/json_write.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define BLOCK "model.layers.{}.ple_block."
 
@@ -30,6 +32,16 @@ static const struct key_row keys[] = {
     {.emit = emit_pooling_type},
     {0},
 };
+
+/* The class has names without "model.". */
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    static const char model[] = "model.";
+    (void)arena;
+    (void)dimensions;
+    return direction == BACKWARD && text_starts_with(name, model) ? name + strlen(model) : name;
+}
 
 /* Returns the window of one side of a token. */
 static const char *make_window(const struct config_material *material)
@@ -66,9 +78,10 @@ const struct family gemma_embedding2_family = {
     .since = 11549,
     .hf = FAMILY_NAMES({"EmbeddingGemma2Model"}),
     .tensors = {tensors, gemma4_tensors, qk_norm_tensors, decoder_tensors},
-    .forms = CONFIG_FORMS({"EmbeddingGemma2Model", "embeddinggemma2_text", NULL,
+    .forms = CONFIG_FORMS({"EmbeddingGemma2Model", "embedding_gemma2_text", NULL,
                            CONFIG_TABLES(gemma4_config_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, gemma3_keys, gemma4_keys, keys},
     .vocabs = {&gemma4_vocab},
     .adjust = adjust,
+    .rename = rename_tensor,
 };

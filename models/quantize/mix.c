@@ -355,8 +355,8 @@ static bool find_position(struct choice *choice, const struct tensor *tensor, en
     return true;
 }
 
-/* Reports whether a tensor counts as experts: by its dimensions; in Ling 3, whose latent attention has matrices for each
- * head, by its role, too. */
+/* Reports whether a tensor counts as experts: by its dimensions; in Ling 3, whose latent attention has matrices for
+ * each head, by its role, too. */
 static bool is_of_experts(const struct mix_model *model, const struct tensor *tensor, enum tensor_role role)
 {
     bool by_role = strcmp(model->architecture, "bailingmoe3") == 0;

@@ -158,7 +158,8 @@ static bool is_of_checkpoint(const struct checkpoint *checkpoint, const struct t
 {
     static const char *const prefixes[] = {
         "",       "model.language_model.",   "language_model.model.", "language_model.",
-        "model.", "language_model.lm_head.", "text_decoder.model.",   "lfm."};
+        "model.", "language_model.lm_head.", "text_decoder.model.",   "lfm.",
+        "lfm2."};
     const char *bare = strncmp(tensor->name, "model.", 6) == 0 ? tensor->name + 6 : tensor->name;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         const char *name = i == 0 ? tensor->name : arena_printf(arena, "%s%s", prefixes[i], bare);

@@ -32,19 +32,31 @@ static bool failed(struct error *error, int reason, const char *path)
     return error_set_errno(error, reason, "%s", path);
 }
 
-/* Reports whether a name in the directory is an archive's: a temporary name of durable_write(), too. */
+static const char *const own_names[] = {ARCHIVE_LAYOUT_FILE, ARCHIVE_INDEX_FILE, "blobs"};
+enum { N_OWN_NAMES = sizeof own_names / sizeof *own_names };
+
+/* Reports whether a name in the directory is an archive's. */
 static bool is_own_name(const char *name)
 {
-    static const char *const names[] = {ARCHIVE_LAYOUT_FILE, ARCHIVE_INDEX_FILE, "blobs"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t length = strlen(names[i]);
-        if (strcmp(name, names[i]) == 0 ||
-            (*name == '.' && strncmp(name + 1, names[i], length) == 0 && name[length + 1] == '.'))
+    for (size_t i = 0; i < N_OWN_NAMES; i++)
+        if (strcmp(name, own_names[i]) == 0)
             return true;
-    }
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+/* Reports whether a name is a temporary one of durable_write(), ".index.json.HOST-RANDOM". */
+static bool is_temporary_name(const char *name)
+{
+    for (size_t i = 0; i < N_OWN_NAMES; i++) {
+        size_t length = strlen(own_names[i]);
+        if (*name == '.' && strncmp(name + 1, own_names[i], length) == 0 && name[length + 1] == '.')
+            return true;
+    }
+    return false;
+}
+
+/* Refuses a directory of other files. Removes the temporary files of processes that were killed: the lock allows one
+ * writer. */
 static bool check_names(const char *path, struct error *error)
 {
     DIR *stream = opendir(path);
@@ -53,7 +65,9 @@ static bool check_names(const char *path, struct error *error)
     if (stream == NULL)
         return failed(error, errno, path);
     for (struct dirent *entry; other == NULL && (entry = readdir(stream)) != NULL;)
-        if (!is_own_name(entry->d_name))
+        if (is_temporary_name(entry->d_name))
+            unlinkat(dirfd(stream), entry->d_name, 0);
+        else if (!is_own_name(entry->d_name))
             other = strcpy(name, entry->d_name);
     closedir(stream);
     return other == NULL ||

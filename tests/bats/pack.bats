@@ -243,7 +243,7 @@ same_tree() {
     exec 7>&-
     [[ $output == *"stays/d/open: stays: it is open for writing"* ]]
     [[ $output == *"stays/linked: stays: it has another link elsewhere"* ]]
-    [[ $output == *"2 files stay; all of them are in the archive, too"* ]]
+    [[ $output == *"2 files stay; the archive has each, too, as when it was packed"* ]]
     [ "$(cd stays && find . -type f | sort | tr '\n' ' ')" = "./d/open ./linked " ]
     rm elsewhere
     "$WFS" pack --replace stays.wfs stays
@@ -295,6 +295,96 @@ same_tree() {
 
 @test "pack --replace: no kill loses a file" {
     "$PYTHON" "$BATS_TEST_DIRNAME/pack_kills.py" "$WFS" src "$BATS_TEST_TMPDIR/kills" 2
+}
+
+@test "pack: no kill at a system call loses a file, and the same command goes on" {
+    need_strace
+    rm -rf little
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack.py" small little
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack_faults.py" "$WFS" little "$BATS_TEST_TMPDIR/faults" '/^(rename|unlink|link|mkdir):kill'
+}
+
+@test "pack: no system call that fails loses a file, and each is reported" {
+    need_strace
+    rm -rf little
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack.py" small little
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack_faults.py" "$WFS" little "$BATS_TEST_TMPDIR/faults" '/^(rename|unlink|link|mkdir):EIO' write:ENOSPC
+}
+
+@test "pack --replace: an archive on another disk, which is full" {
+    need_mount_namespace
+    rm -rf full full.src
+    mkdir full
+    cp -a src full.src
+    # shellcheck disable=SC2016 # the inner shell expands these
+    "$HERE/namespace" bash -euc '
+        mount -t tmpfs -o size=200k none full
+        ! "$WFS" pack --replace full/archive.wfs full.src 2>log
+        grep -q "No space left on device" log
+        diff -r --no-dereference src full.src
+        [ "$(find full/archive.wfs/blobs -type f)" = "" ]
+        mount -o remount,size=20m full
+        "$WFS" pack --replace full/archive.wfs full.src >/dev/null
+        [ ! -e full.src ]
+        "$WFS" cp -r full/archive.wfs files/full.src restored.full'
+    same_tree src restored.full '/^.\/\(text\|sub\/hard\) /s/ 2 / 1 /'
+}
+
+@test "pack --replace: files that change while others are removed stay" {
+    need_strace
+    rm -rf changing changing.wfs
+    mkdir changing
+    for name in appended modified replaced same swapped z; do echo "$name" >changing/$name; done
+    echo other >new
+    strace -f -o trace -e trace=unlinkat -e inject=unlinkat:signal=STOP:when=1 "$WFS" pack --replace changing.wfs changing >/dev/null 2>log &
+    STRACE=$!
+    await grep -q 'stopped by SIGSTOP' trace
+    echo more >>changing/appended
+    touch -d @1000000000 changing/modified
+    mv new changing/replaced
+    mv changing/swapped changing/swapped.was
+    ln -s swapped.was changing/swapped
+    kill -CONT "$(sed -n 's/ .*stopped by SIGSTOP.*//p' trace | head -1)"
+    wait "$STRACE" && status=0 || status=$?
+    [ "$status" -eq 1 ]
+    for name in appended modified replaced; do grep -q "changing/$name: stays: it changed since it was packed" log; done
+    grep -q 'changing/swapped: stays: ' log
+    grep -q '4 files stay; the archive has each, too, as when it was packed' log
+    [ "$(find changing -mindepth 1 -printf '%f ' | tr ' ' '\n' | LC_ALL=C sort | tr '\n' ' ')" = "appended modified replaced swapped swapped.was " ]
+    [ "$(cat changing/appended changing/replaced changing/swapped | tr '\n' ' ')" = "appended more other swapped " ]
+    "$WFS" verify changing.wfs >/dev/null
+    [ "$("$WFS" cat changing.wfs files/changing/replaced files/changing/swapped files/changing/z | tr '\n' ' ')" = "replaced swapped z " ]
+}
+
+@test "pack --replace: a killed step is reported" {
+    need_strace
+    rm -rf stopped stopped.wfs
+    mkdir stopped
+    echo 1 >stopped/1
+    run -1 strace -f -o trace -e trace=unlinkat -e inject=unlinkat:signal=KILL:when=1 "$WFS" pack --replace stopped.wfs stopped
+    [[ $output == *"signal 9 ended the process that removes the originals; the same command goes on from there"* ]]
+    [ "$(cat stopped/1)" = 1 ]
+    [ "$("$WFS" pack --replace stopped.wfs stopped | tail -1)" = "1 file removed, 2 bytes" ]
+    [ ! -e stopped ]
+}
+
+@test "pack: several processes add to an archive at once" {
+    rm -rf shared shared.d
+    mkdir shared.d
+    for i in 1 2 3 4; do
+        mkdir shared.d/$i
+        echo "$i" >shared.d/$i/own
+        cp src/text shared.d/$i
+    done
+    pids=()
+    for i in 1 2 3 4; do
+        "$WFS" pack shared shared.d/$i >/dev/null &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid"; done
+    [ "$("$WFS" ls shared files | tr '\n' ' ')" = "1 2 3 4 " ]
+    [ "$("$WFS" cat shared files/{1,2,3,4}/own | tr '\n' ' ')" = "1 2 3 4 " ]
+    "$WFS" verify shared >/dev/null
 }
 
 @test "pack: a write that fails leaves the archive as it was" {

@@ -1,4 +1,4 @@
-"""Sources of archives: pack.py models DIR | times DIR | tuned DIR | experts DIR. Values are random, with a fixed seed."""
+"""Sources of archives: pack.py models DIR | small DIR | times DIR | tuned DIR | experts DIR. Values are random, with a fixed seed."""
 import json
 import os
 import struct
@@ -46,6 +46,19 @@ def models(top):
     times(top)
 
 
+def small(top):
+    """A few files, for tests that pack them many times."""
+    os.makedirs(f"{top}/sub/empty")
+    noise = np.random.default_rng(4).bytes(30000)
+    for name, text in (("noise", noise), ("sub/half", noise[:15000]), ("sub/text", b"words " * 1000)):
+        with open(f"{top}/{name}", "wb") as file:
+            file.write(text)
+    os.link(f"{top}/sub/half", f"{top}/hard")
+    os.symlink("sub/half", f"{top}/link")
+    os.chmod(f"{top}/sub", 0o750)
+    times(top)
+
+
 def times(top):
     """Gives everything a time of its own."""
     for i, (at, folders, files) in enumerate(os.walk(top, topdown=False)):
@@ -74,4 +87,4 @@ def experts(top):
 
 
 if __name__ == "__main__":
-    {"models": models, "times": times, "tuned": tuned, "experts": experts}[sys.argv[1]](sys.argv[2])
+    {"models": models, "small": small, "times": times, "tuned": tuned, "experts": experts}[sys.argv[1]](sys.argv[2])

@@ -167,14 +167,16 @@ static bool step_remove(const struct step *step, struct error *error)
     struct removed removed = {0};
     for (size_t i = 0; i < step->task->n_sources; i++)
         replace_remove(&step->scans[i], &removed);
-    printf("%" PRIu64 " files removed, %s\n", removed.n_files, size_text(removed.n_bytes, size));
+    printf("%" PRIu64 " %s removed, %s\n", removed.n_files, removed.n_files == 1 ? "file" : "files",
+           size_text(removed.n_bytes, size));
     return removed.n_kept == 0 ||
-           error_set(error, "%" PRIu64 " files stay; all of them are in the archive, too", removed.n_kept);
+           error_set(error, "%" PRIu64 " %s; the archive has %s, too, as when it was packed", removed.n_kept,
+                     removed.n_kept == 1 ? "file stays" : "files stay", removed.n_kept == 1 ? "it" : "each");
 }
 
-/* Runs a step in a process of its own, in the sandbox that the needs allow. */
-static bool run_step(const struct step *step, bool (*work)(const struct step *step, struct error *error),
-                     const struct command_needs *needs)
+/* Runs a step in a process of its own, in the sandbox that the needs allow. `what` says what that process does. */
+static bool run_step(const struct step *step, const char *what,
+                     bool (*work)(const struct step *step, struct error *error), const struct command_needs *needs)
 {
     struct error error;
     int status;
@@ -193,6 +195,9 @@ static bool run_step(const struct step *step, bool (*work)(const struct step *st
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             return false;
+    if (WIFSIGNALED(status))
+        report("pack: signal %d ended the process that %s; the same command goes on from there", WTERMSIG(status),
+               what);
     return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
 }
 
@@ -206,13 +211,14 @@ static bool run_steps(const struct step *step)
                                to_check = {.sources = &task->archive, .n_sources = 1},
                                to_remove = {
                                    .sources = task->sources, .n_sources = task->n_sources, .removed = task->sources};
-    if (!run_step(step, step_pack, &to_pack))
+    if (!run_step(step, "packs", step_pack, &to_pack))
         return false;
     if (!blobs_forget(step->blobs, &error)) {
         report("%s", error.message);
         return false;
     }
-    return run_step(step, step_check, &to_check) && run_step(step, step_remove, &to_remove);
+    return run_step(step, "reads the archive back", step_check, &to_check) &&
+           run_step(step, "removes the originals", step_remove, &to_remove);
 }
 
 static int replace(const struct pack_task *task)
@@ -241,7 +247,8 @@ static bool change(const struct pack_task *task, struct blobs *blobs, struct err
         return true;
     if (!index_prune(blobs, task->archive, &pruned, error))
         return false;
-    printf("%zu blobs removed, %s\n", pruned.n_blobs, size_text(pruned.n_bytes, size));
+    printf("%zu %s removed, %s\n", pruned.n_blobs, pruned.n_blobs == 1 ? "blob" : "blobs",
+           size_text(pruned.n_bytes, size));
     return true;
 }
 

@@ -1,0 +1,171 @@
+"""Kills `wfs pack` at each of its system calls that change something, or lets that call fail: pack_faults.py WFS SOURCE SCRATCH KINDS...
+
+A kind is CALL:FAULT, such as fsync:EIO, or, as strace knows system calls by a pattern, /^unlink:kill. It is tried at the call's first, second ... execution, in `pack`, `--replace`,
+`--remove` and `--prune`, until a command does not reach it. After each fault
+
+- every file of the source is whole in its place, in the archive, or in both, and what another source of the archive has is whole;
+- a command whose call failed ended with status 1 and a message, or did all that it should;
+- the same command, without a fault, ends with status 0, and the archive then shows all files, links, modes and folders' times.
+
+SCRATCH is a new folder. Needs strace.
+"""
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+WFS, SOURCE, SCRATCH, KINDS = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3], sys.argv[4:]
+MOST = 500  # of calls of a kind in one command
+N_BLOBS_OF_TWO = 7  # the empty config, and two sources of a manifest, a list and a pack each
+COMMANDS = {
+    "new": ["pack", "archive", "source"],
+    "pack": ["pack", "archive", "source"],
+    "replace": ["pack", "--replace", "archive", "source"],
+    "remove": ["pack", "--remove", "source", "archive"],
+    "prune": ["pack", "--prune", "archive"],
+}
+
+
+def states(top):
+    """What an archive keeps of each entry; of a link its target."""
+    found = {}
+    top = os.fsencode(top)
+    for at, folders, files in os.walk(top):
+        for path in [at] + [os.path.join(at, name) for name in folders + files]:
+            status = os.lstat(path)
+            if os.path.islink(path):
+                contents = os.readlink(path)
+            elif os.path.isdir(path):
+                contents = None
+            else:
+                with open(path, "rb") as file:
+                    contents = hashlib.sha256(file.read()).hexdigest()
+            found[os.path.relpath(path, top)] = (contents, status.st_mode, status.st_mtime_ns)
+    return found
+
+
+def wfs(*words, fails=False):
+    result = subprocess.run([WFS, *words], capture_output=True)
+    assert fails or result.returncode == 0, (words, result.stderr.decode(errors="replace"))
+    return result
+
+
+def names():
+    """The sources of the archive. A new archive may lack its files, and then has none."""
+    if not os.path.exists("archive/index.json"):
+        return []
+    with open("archive/index.json", encoding="utf-8") as index:
+        return [manifest["annotations"]["org.opencontainers.image.ref.name"] for manifest in json.load(index)["manifests"]]
+
+
+def restored(name):
+    shutil.rmtree("copy", ignore_errors=True)
+    if name not in names():
+        return {}
+    wfs("cp", "-r", "archive", f"files/{name}", "copy")
+    return states("copy")
+
+
+def verify():
+    if names():
+        wfs("verify", "archive")
+
+
+def make(command, prepared):
+    """The state before a command, which is made once."""
+    if not os.path.exists(prepared):
+        os.mkdir(prepared)
+        shutil.copytree(SOURCE, f"{prepared}/source", symlinks=True)
+        os.chmod(f"{prepared}/source", 0o755)
+        for n in ("other", "gone"):
+            os.mkdir(f"{prepared}/{n}")
+            with open(f"{prepared}/{n}/file", "w") as file:
+                file.write(n * 1000)
+        if command != "new":
+            wfs("pack", f"{prepared}/archive", f"{prepared}/other")
+        if command in ("remove", "prune"):
+            wfs("pack", f"{prepared}/archive", f"{prepared}/gone", f"{prepared}/source")
+        if command == "prune":
+            wfs("pack", "--remove", "gone", f"{prepared}/archive")
+            open(f"{prepared}/archive/.index.json.host-0123456789abcdef", "w").close()
+    for name in ("archive", "source"):
+        shutil.rmtree(name, ignore_errors=True)
+        if os.path.exists(f"{prepared}/{name}"):
+            shutil.copytree(f"{prepared}/{name}", name, symlinks=True)
+
+
+def run(command, call, fault, n):
+    """Returns the result, and whether the fault was reached."""
+    if os.path.exists("trace"):
+        os.remove("trace")
+    what = "signal=KILL" if fault == "kill" else f"error={fault}"
+    result = subprocess.run(["strace", "-f", "-o", "trace", "-e", f"trace={call}", "-e", f"inject={call}:{what}:when={n}", WFS, *COMMANDS[command]],
+                            capture_output=True)
+    assert os.path.exists("trace"), result.stderr.decode()
+    with open("trace", errors="replace") as trace:
+        text = trace.read()
+    return result, "INJECTED" in text or "+++ killed by SIGKILL" in text
+
+
+def is_done(command):
+    return {
+        "new": "source" in names(),
+        "pack": "source" in names(),
+        "replace": not os.path.exists("source"),
+        "remove": "source" not in names(),
+        "prune": len(os.listdir("archive/blobs/sha256")) == N_BLOBS_OF_TWO,
+    }[command]
+
+
+def check(command, result, fault, wanted, other):
+    """Checks what is there right after a fault."""
+    left, copied = states("source"), restored("source")
+    assert restored("other") == other
+    for path, (contents, *_) in wanted.items():
+        places = [place[path][0] for place in (left, copied) if path in place]
+        assert contents in places and set(places) == {contents}, (path, places)
+    verify()
+    if fault == "kill":
+        return
+    said = result.stderr.decode(errors="replace")
+    assert result.returncode in (0, 1), (result.returncode, said)
+    assert result.returncode == 0 or any(line.startswith("wfs: ") for line in said.splitlines()), said
+    assert result.returncode == 1 or is_done(command), said
+
+
+def go_on(command, wanted, other):
+    """The same command, which ends what the killed one began."""
+    again = wfs(*COMMANDS[command], fails=True)
+    assert again.returncode == 0 or command in ("replace", "remove") and is_done(command), again.stderr.decode(errors="replace")
+    assert is_done(command)
+    if command != "remove":
+        assert restored("source") == wanted
+    verify()
+    wfs("pack", "--prune", "archive")
+    assert sorted(os.listdir("archive")) == ["blobs", "index.json", "oci-layout"], os.listdir("archive")
+    assert len(os.listdir("archive/blobs/sha256")) == 1 + 3 * len(names()), os.listdir("archive/blobs/sha256")
+    assert restored("other") == other
+
+
+n_tried = 0
+os.makedirs(SCRATCH)
+os.chdir(SCRATCH)
+for kind in KINDS:
+    call, fault = kind.rsplit(":", 1)
+    for command in COMMANDS:
+        make(command, command + "-prepared")
+        wanted, other = states("source"), {} if command == "new" else states(command + "-prepared/other")
+        for n in range(1, MOST):
+            make(command, command + "-prepared")
+            result, is_reached = run(command, call, fault, n)
+            if not is_reached:
+                break
+            n_tried += 1
+            try:
+                check(command, result, fault, wanted, other)
+                go_on(command, wanted, other)
+            except AssertionError as error:
+                raise AssertionError(f"{kind} {n} of {command}: {error}") from error
+print(n_tried, "faults")

@@ -231,6 +231,19 @@ bool blobs_list(struct blobs *blobs, blobs_each *each, void *context, struct err
     return good;
 }
 
+bool blobs_check_unread(struct blobs *blobs, struct error *error)
+{
+    const char *path = arena_printf(blobs->arena, "%s/" ARCHIVE_LAYOUT_FILE, blobs->path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return failed(error, errno, path);
+    bool is_read = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return !is_read ||
+           error_set(error, "%s: a mount or another command reads the archive; end it, or prune the archive later",
+                     blobs->path);
+}
+
 bool blobs_remove(struct blobs *blobs, const struct digest *digest, struct error *error)
 {
     const char *path = path_of(blobs, digest);

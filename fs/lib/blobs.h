@@ -43,5 +43,8 @@ typedef bool blobs_each(void *context, const struct digest *digest, uint64_t siz
 bool blobs_list(struct blobs *blobs, blobs_each *each, void *context, struct error *error);
 bool blobs_remove(struct blobs *blobs, const struct digest *digest, struct error *error);
 
+/* Fails while another process reads the archive (archive_open()), whose index may be older than the newest. */
+bool blobs_check_unread(struct blobs *blobs, struct error *error);
+
 /* Drops the blobs' bytes from memory, so that the next reader gets them from the disk. */
 bool blobs_forget(struct blobs *blobs, struct error *error);

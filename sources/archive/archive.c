@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 /* A pack, which several members may share. */
 struct held_pack {
@@ -18,6 +19,7 @@ struct archive {
     atomic_size_t n_users;
     struct arena *arena;
     struct location *location;
+    struct source *layout; /* locked while this process reads the archive; NULL: not locked */
     char *shown;
     struct archive_member *members;
     size_t n_members;
@@ -197,12 +199,27 @@ static void hold_packs(struct archive *archive)
     archive->lists = arena_array(archive->arena, archive->n_members + 1, sizeof(struct files *));
 }
 
-struct archive *archive_open_to_add(struct location *location, const char *shown, struct error *error)
+/* Keeps others from pruning the archive. Prunes hold the lock for a moment, before they remove anything; who cannot get
+ * it reads an index whose blobs stay. */
+static void lock_layout(struct archive *archive)
+{
+    struct error unused;
+    struct source *source = location_source_as(archive->location, ARCHIVE_LAYOUT_FILE, ARCHIVE_LAYOUT_FILE, &unused);
+    int fd = source != NULL ? source_descriptor(source) : -1;
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
+        archive->layout = source;
+    else
+        source_close(source);
+}
+
+static struct archive *open_archive(struct location *location, const char *shown, bool locks, struct error *error)
 {
     struct archive *archive = memory_alloc(sizeof *archive);
     *archive = (struct archive){.arena = arena_new_shared(), .location = location, .shown = memory_strdup(shown)};
     atomic_init(&archive->n_users, 1);
     lock_init(&archive->lock);
+    if (locks)
+        lock_layout(archive);
     if (read_index(archive, error)) {
         hold_packs(archive);
         return archive;
@@ -211,9 +228,14 @@ struct archive *archive_open_to_add(struct location *location, const char *shown
     return NULL;
 }
 
+struct archive *archive_open_to_add(struct location *location, const char *shown, struct error *error)
+{
+    return open_archive(location, shown, false, error);
+}
+
 struct archive *archive_open(struct location *location, const char *shown, struct error *error)
 {
-    struct archive *archive = archive_open_to_add(location, shown, error);
+    struct archive *archive = open_archive(location, shown, true, error);
     if (archive == NULL || archive->n_members > 0)
         return archive;
     error_set(error, "%s: an archive without sources", shown);
@@ -236,6 +258,7 @@ void archive_drop(struct archive *archive)
     for (size_t i = 0; i < archive->n_packs; i++)
         pack_close(archive->packs[i].pack);
     lock_destroy(&archive->lock);
+    source_close(archive->layout);
     location_close(archive->location);
     free(archive->members);
     free(archive->shown);

@@ -41,10 +41,12 @@ struct archive;
 /* Reports whether a location is an OCI image layout. */
 bool archive_is_at(const struct location *location);
 
-/* Opens the archive at a location, which it takes, even on failure. `shown` begins its errors. */
+/* Opens the archive at a location, which it takes, even on failure. `shown` begins its errors. A directory's layout file
+ * is locked (flock, shared) as long as the archive is open: lists and packs are opened late, and pruning removes those
+ * that the newest index does not name. */
 struct archive *archive_open(struct location *location, const char *shown, struct error *error);
 
-/* Reads an archive without a manifest in it as empty instead of refusing it: for code that adds the first. */
+/* For the process that changes an archive: takes no lock, and reads an archive without a manifest as an empty one. */
 struct archive *archive_open_to_add(struct location *location, const char *shown, struct error *error);
 
 struct archive *archive_hold(struct archive *archive); /* returns it */

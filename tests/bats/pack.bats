@@ -387,6 +387,29 @@ same_tree() {
     "$WFS" verify shared >/dev/null
 }
 
+@test "pack: who reads an archive goes on while it changes, and keeps others from pruning it" {
+    rm -rf read read.src
+    mkdir read.src
+    head -c 3000000 /dev/urandom >read.src/a
+    cp src/text read.src/b
+    "$WFS" pack read read.src >/dev/null
+    mkfifo fifo
+    "$WFS" cat read files/read.src/a files/read.src/b >fifo &
+    READER=$!
+    exec 8<fifo
+    [ "$(dd bs=1 count=1 status=none <&8 | od -An -tx1)" = "$(head -c 1 read.src/a | od -An -tx1)" ]
+    cat read.src/a read.src/b >expected
+    head -c 3000000 /dev/urandom >read.src/a
+    "$WFS" pack read read.src >/dev/null
+    run -1 "$WFS" pack --prune read
+    [[ $output == *"read: a mount or another command reads the archive; end it, or prune the archive later"* ]]
+    cmp <(tail -c +2 expected) - <&8
+    exec 8<&-
+    wait "$READER"
+    [[ $("$WFS" pack --prune read) == "3 blobs removed, "* ]]
+    "$WFS" cat read files/read.src/a | cmp - read.src/a
+}
+
 @test "pack: a write that fails leaves the archive as it was" {
     rm -rf limited
     "$WFS" pack limited gguf >/dev/null

@@ -102,7 +102,7 @@ bool index_prune(struct blobs *blobs, const char *path, struct pruned *ret_prune
     static const char empty_config[] = "{}";
     struct pruning pruning = {.blobs = blobs, .pruned = ret_pruned};
     const struct digest config = digest_of(empty_config, strlen(empty_config));
-    struct archive *archive = open_archive(path, error);
+    struct archive *archive = blobs_check_unread(blobs, error) ? open_archive(path, error) : NULL;
     *ret_pruned = (struct pruned){0};
     if (archive == NULL)
         return false;

@@ -19,7 +19,8 @@ bool index_write(struct blobs *blobs, const struct index_member *members, size_t
 /* Takes a source out of an archive, whose blobs stay until index_prune(). Fails if there is none of that name. */
 bool index_remove(struct blobs *blobs, const char *archive, const char *name, struct error *error);
 
-/* Removes the blobs that no manifest needs. Fails, and removes nothing, if a manifest cannot be read. */
+/* Removes the blobs that no manifest needs. Fails, and removes nothing, if a manifest cannot be read, or while another
+ * process reads the archive. */
 struct pruned {
     size_t n_blobs;
     uint64_t n_bytes;

@@ -7,6 +7,7 @@
 #include "fs/cli/pack/packing_bases.h"
 #include "fs/cli/pack/packing_check.h"
 #include "fs/cli/pack/packing_index.h"
+#include "fs/cli/pack/packing_manifest.h"
 #include "fs/cli/pack/packing_merge.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
@@ -496,79 +497,6 @@ static bool add_old(struct packing *packing, struct error *error)
     return true;
 }
 
-/* Adds the packs that tensors of a pack are coded against. */
-static void need_inputs(const struct packing *packing, const struct pack *pack, uint32_t *numbers, uint32_t *used,
-                        size_t *count)
-{
-    for (size_t i = 0; i < pack_count(pack); i++) {
-        const struct pack_tensor *tensor = pack_tensor(pack, i);
-        for (uint32_t j = 0; tensor->coding->input != CODING_ALONE && j < packing->n_packs; j++)
-            if (numbers[j] == UINT32_MAX && digest_same(&packing->packs[j].digest, &tensor->input_pack)) {
-                numbers[j] = (uint32_t)*count;
-                used[(*count)++] = j;
-            }
-    }
-}
-
-/* Numbers the packs that the list names from 0 on, then those of their bases; returns their old numbers, which the
- * caller frees. */
-static uint32_t *number_packs(struct packing *packing, size_t *ret_count)
-{
-    uint32_t *numbers = merge_numbers(packing->n_packs), *used = merge_numbers(packing->n_packs);
-    *ret_count = 0;
-    for (size_t i = 0; i < packing->fresh->n_segments; i++) {
-        struct files_segment *segment = &packing->fresh->segments[i];
-        if (segment->pack == FILES_ZEROS)
-            continue;
-        if (numbers[segment->pack] == UINT32_MAX) {
-            numbers[segment->pack] = (uint32_t)*ret_count;
-            used[(*ret_count)++] = segment->pack;
-        }
-        segment->pack = numbers[segment->pack];
-    }
-    for (size_t i = 0; i < *ret_count; i++)
-        need_inputs(packing, packing->readers[used[i]], numbers, used, ret_count);
-    free(numbers);
-    return used;
-}
-
-static bool write_list(struct packing *packing, struct archive_blob *ret_blob, struct error *error)
-{
-    struct buffer frame = {0};
-    files_append_frame(packing->fresh, &frame);
-    bool good = blobs_add(packing->blobs, frame.bytes, frame.length, ret_blob, error);
-    packing->sums->n_written += frame.length;
-    buffer_free(&frame);
-    return good;
-}
-
-static bool write_manifest(struct packing *packing, struct archive_blob *ret_manifest, struct error *error)
-{
-    static const char nothing[] = "{}";
-    struct buffer text = {0};
-    struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};
-    struct archive_blob empty, list;
-    size_t n_packs;
-    uint32_t *packs = number_packs(packing, &n_packs);
-    bool good = blobs_add(packing->blobs, nothing, strlen(nothing), &empty, error) && write_list(packing, &list, error);
-    if (good) {
-        json_begin_object(&writer, NULL);
-        json_put_template(&writer, "'schemaVersion': %u, 'mediaType': %s, 'artifactType': %s", (uint64_t)2,
-                          ARCHIVE_MANIFEST_TYPE, ARCHIVE_TYPE);
-        index_put_descriptor(&writer, "config", ARCHIVE_EMPTY_TYPE, &empty, NULL);
-        json_begin_array(&writer, "layers");
-        index_put_descriptor(&writer, NULL, ARCHIVE_FILES_TYPE, &list, NULL);
-        for (size_t i = 0; i < n_packs; i++)
-            index_put_descriptor(&writer, NULL, ARCHIVE_PACK_TYPE, &packing->packs[packs[i]], NULL);
-        json_end(&writer);
-        json_end(&writer);
-        good = blobs_add(packing->blobs, text.bytes, text.length, ret_manifest, error);
-    }
-    buffer_free(&text);
-    free(packs);
-    return good;
-}
-
 static uint64_t bytes_of(const struct scan *scan)
 {
     uint64_t n = 0;
@@ -589,7 +517,9 @@ static bool add_source(struct packing *packing, struct scan *scan, struct error 
         add_entry(packing, &scan->entries[i]);
     good = add_files(packing, error);
     progress_end(&packing->progress);
-    good = good && end_pack(packing, error) && add_old(packing, error) && write_manifest(packing, &manifest, error);
+    good = good && end_pack(packing, error) && add_old(packing, error);
+    const struct pack_table packs = {packing->packs, packing->readers, packing->n_packs};
+    good = good && manifest_write(packing->blobs, packing->fresh, &packs, &manifest, &packing->sums->n_written, error);
     if (good) {
         set_member(packing, scan->name, &manifest);
         good = index_write(packing->blobs, packing->members, packing->n_members, error);

@@ -41,9 +41,9 @@ struct archive;
 /* Reports whether a location is an OCI image layout. */
 bool archive_is_at(const struct location *location);
 
-/* Opens the archive at a location, which it takes, even on failure. `shown` begins its errors. A directory's layout file
- * is locked (flock, shared) as long as the archive is open: lists and packs are opened late, and pruning removes those
- * that the newest index does not name. */
+/* Opens the archive at a location, which it takes, even on failure. `shown` begins its errors. A directory's layout
+ * file is locked (flock, shared) as long as the archive is open: lists and packs are opened late, and pruning removes
+ * those that the newest index does not name. */
 struct archive *archive_open(struct location *location, const char *shown, struct error *error);
 
 /* For the process that changes an archive: takes no lock, and reads an archive without a manifest as an empty one. */

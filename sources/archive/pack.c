@@ -21,6 +21,7 @@ struct pack {
     uint32_t *sizes;       /* bytes of each chunk */
     struct chunk **places; /* of each chunk, if it is in the cache (chunk_cache.h) */
     uint64_t n_chunks;
+    uint64_t list_offset, list_length; /* of the list of tensors in the blob */
 };
 
 static uint64_t chunks_of(const struct pack_tensor *tensor)
@@ -172,9 +173,11 @@ static bool read_index(struct pack *pack, struct error *error)
         return false;
     if (read_le(header, 4) != PACK_SKIPPABLE || read_le(header + 4, 4) != content)
         return error_set(error, "%s: its index is not a skippable frame of %" PRIu64 " bytes", name, content);
+    pack->list_offset = start + PACK_FRAME_HEADER;
+    pack->list_length = list;
     struct reading reading = {.pack = pack, .most = lines_budget(list) / sizeof *pack->tensors};
     return read_sizes(pack, size - PACK_FOOTER - table, error) &&
-           lines_read(pack->blob, start + PACK_FRAME_HEADER, list, NULL, take_tensor, &reading, error) &&
+           lines_read(pack->blob, pack->list_offset, list, NULL, take_tensor, &reading, error) &&
            place_chunks(pack, start, error);
 }
 
@@ -214,6 +217,18 @@ const struct pack_tensor *pack_tensor(const struct pack *pack, size_t index)
 struct source *pack_blob(const struct pack *pack)
 {
     return pack->blob;
+}
+
+void pack_list(const struct pack *pack, uint64_t *ret_offset, uint64_t *ret_length)
+{
+    *ret_offset = pack->list_offset;
+    *ret_length = pack->list_length;
+}
+
+const uint32_t *pack_chunk_sizes(const struct pack *pack, size_t index, uint64_t *ret_count)
+{
+    *ret_count = chunks_of(&pack->tensors[index]);
+    return pack->sizes + pack->tensors[index].first_chunk;
 }
 
 /* Returns the offset of a tensor's chunk in the blob. */

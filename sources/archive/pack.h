@@ -81,3 +81,7 @@ void pack_depends(const struct pack *pack, size_t index, uint64_t offset, uint64
                   uint64_t *ret_length);
 
 struct source *pack_blob(const struct pack *pack);
+
+/* Gets where the list of the tensors is in the blob, for lines_read(), and the sizes of a tensor's chunks. */
+void pack_list(const struct pack *pack, uint64_t *ret_offset, uint64_t *ret_length);
+const uint32_t *pack_chunk_sizes(const struct pack *pack, size_t index, uint64_t *ret_count);

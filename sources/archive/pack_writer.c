@@ -75,7 +75,8 @@ static void put_input(struct json_writer *json, const struct pack_writer_tensor 
     json_end(json);
 }
 
-void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor)
+/* Adds the line of a tensor to the list. */
+static void put_line(struct pack_writer *writer, const struct pack_writer_tensor *tensor)
 {
     struct json_writer json = {.out = &writer->list, .letters = JSON_UTF8, .compact = true};
     char hex[SHA256_HEX + 1];
@@ -92,13 +93,40 @@ void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tens
         put_input(&json, tensor);
     json_end(&json);
     buffer_append_text(&writer->list, "\n");
+    writer->n_tensors++;
+}
+
+void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor)
+{
     size_t whole = coding_chunk_bytes(tensor->coding);
+    put_line(writer, tensor);
     writer->chunk = memory_resize(writer->chunk, whole);
     for (size_t i = 0; i < AT_ONCE; i++)
         writer->coded[i].frames = memory_resize(writer->coded[i].frames, coding_bound(tensor->coding, whole));
     writer->tensor = *tensor;
     writer->taken = 0;
-    writer->n_tensors++;
+}
+
+bool pack_writer_copy(struct pack_writer *writer, const struct pack_writer_tensor *tensor, const struct pack *from,
+                      size_t index, struct error *error)
+{
+    enum { PIECE = 1 << 20 /* bytes */ };
+    uint64_t offset, length, n_chunks;
+    const uint32_t *sizes = pack_chunk_sizes(from, index, &n_chunks);
+    unsigned char *bytes = memory_alloc(PIECE);
+    bool good = true;
+    put_line(writer, tensor);
+    for (uint64_t i = 0; i < n_chunks; i++)
+        buffer_append_le(&writer->sizes, sizes[i], 4);
+    pack_depends(from, index, 0, tensor->length, &offset, &length);
+    for (uint64_t at = 0, n; good && at < length; at += n) {
+        n = length - at < PIECE ? length - at : PIECE;
+        good = source_read(pack_blob(from), offset + at, (size_t)n, bytes, error) &&
+               writer->put(writer->context, bytes, (size_t)n, error);
+    }
+    writer->n_bytes += length;
+    free(bytes);
+    return good;
 }
 
 /* Returns how many bytes chunk number `i` of those that are coded now has. */

@@ -28,6 +28,10 @@ struct pack_writer_tensor {
 void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor);
 bool pack_writer_add(struct pack_writer *writer, const void *bytes, size_t length, struct error *error);
 
+/* Adds a tensor whose frames are copied from another pack, where it is number `index`. */
+bool pack_writer_copy(struct pack_writer *writer, const struct pack_writer_tensor *tensor, const struct pack *from,
+                      size_t index, struct error *error);
+
 /* Writes the index. */
 bool pack_writer_finish(struct pack_writer *writer, struct error *error);
 

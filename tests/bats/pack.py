@@ -1,4 +1,4 @@
-"""Sources of archives: pack.py models DIR | small DIR | times DIR | tuned DIR | experts DIR. Values are random, with a fixed seed."""
+"""Sources of archives: pack.py models DIR | small DIR | times DIR | tuned DIR | half DIR | experts DIR. Values are random, with a fixed seed."""
 import json
 import os
 import struct
@@ -77,6 +77,16 @@ def tuned(top):
         save(f"{top}/{name}.safetensors", {"b": ("BF16", bf16), "f": ("F32", weights)})
 
 
+def half(top):
+    """A model of six tensors, and another that has one of them, one that is trained further, and its own."""
+    rng = np.random.default_rng(5)
+    base = {f"w{i}": rng.standard_normal((200, 100), np.float32) for i in range(6)}
+    tuned = base["w1"] + rng.standard_normal((200, 100), np.float32) * 1e-6
+    for name, tensors in (("base", base), ("tuned", {"w0": base["w0"], "w1": tuned, "w2": rng.standard_normal((200, 100), np.float32)})):
+        os.makedirs(f"{top}/{name}")
+        save(f"{top}/{name}/model.safetensors", {key: ("F32", tensor) for key, tensor in tensors.items()})
+
+
 def experts(top):
     """The experts of a layer as tensors of their own, and in one."""
     rng = np.random.default_rng(3)
@@ -87,4 +97,4 @@ def experts(top):
 
 
 if __name__ == "__main__":
-    {"models": models, "small": small, "times": times, "tuned": tuned, "experts": experts}[sys.argv[1]](sys.argv[2])
+    {"models": models, "small": small, "times": times, "tuned": tuned, "half": half, "experts": experts}[sys.argv[1]](sys.argv[2])

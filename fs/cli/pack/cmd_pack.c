@@ -4,6 +4,7 @@
 #include "fs/cli/pack/packing.h"
 #include "fs/cli/pack/packing_index.h"
 #include "fs/cli/pack/packing_replace.h"
+#include "fs/cli/pack/packing_rewrite.h"
 #include "fs/cli/progress.h"
 #include "sources/location_local.h"
 
@@ -235,21 +236,30 @@ static int replace(const struct pack_task *task)
     return good ? EXIT_SUCCESS : EXIT_BAD_INPUT;
 }
 
-/* Takes a source out of the archive, and removes blobs. */
+/* Removes blobs; then rewrites packs, which takes room, and removes the old ones. */
+static bool prune(const struct pack_task *task, struct blobs *blobs, struct error *error)
+{
+    struct pruned pruned = {0};
+    size_t n_rewritten = 0;
+    char size[SIZE_TEXT];
+    if (!index_prune(blobs, task->archive, &pruned, error))
+        return false;
+    bool good = packs_rewrite(blobs, task->archive, &n_rewritten, error) &&
+                (n_rewritten == 0 || index_prune(blobs, task->archive, &pruned, error));
+    if (n_rewritten > 0 && good)
+        printf("%zu %s rewritten, ", n_rewritten, n_rewritten == 1 ? "pack" : "packs");
+    printf("%zu %s removed, %s\n", pruned.n_blobs, pruned.n_blobs == 1 ? "blob" : "blobs",
+           size_text(pruned.n_bytes, size));
+    return good;
+}
+
+/* Takes a source out of the archive, or prunes it. */
 static bool change(const struct pack_task *task, struct blobs *blobs, struct error *error)
 {
     const struct invocation *invocation = task->invocation;
-    struct pruned pruned;
-    char size[SIZE_TEXT];
     if (invocation->flags[FLAG_REMOVE] && !index_remove(blobs, task->archive, invocation->values[FLAG_REMOVE], error))
         return false;
-    if (!invocation->flags[FLAG_PRUNE])
-        return true;
-    if (!index_prune(blobs, task->archive, &pruned, error))
-        return false;
-    printf("%zu %s removed, %s\n", pruned.n_blobs, pruned.n_blobs == 1 ? "blob" : "blobs",
-           size_text(pruned.n_bytes, size));
-    return true;
+    return !invocation->flags[FLAG_PRUNE] || prune(task, blobs, error);
 }
 
 static int run_change(const struct pack_task *task)
@@ -344,7 +354,8 @@ const struct command pack_command = {
             {0, "as", "the name of the SOURCE in the archive", "NAME", .needs_argument = true},
             {0, "replace", "then read everything back from the archive, and remove the originals"},
             {0, "remove", "take the source NAME out of the archive", "NAME", .needs_argument = true},
-            {0, "prune", "remove blobs that no source of the archive needs"},
+            {0, "prune",
+             "remove blobs that no source of the archive needs, and rewrite packs that are needed less than half"},
             {0},
         },
     .examples =

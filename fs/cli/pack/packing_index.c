@@ -97,13 +97,12 @@ static bool prune(void *context, const struct digest *digest, uint64_t size, str
     return blobs_remove(pruning->blobs, digest, error);
 }
 
-bool index_prune(struct blobs *blobs, const char *path, struct pruned *ret_pruned, struct error *error)
+bool index_prune(struct blobs *blobs, const char *path, struct pruned *pruned, struct error *error)
 {
     static const char empty_config[] = "{}";
-    struct pruning pruning = {.blobs = blobs, .pruned = ret_pruned};
+    struct pruning pruning = {.blobs = blobs, .pruned = pruned};
     const struct digest config = digest_of(empty_config, strlen(empty_config));
     struct archive *archive = blobs_check_unread(blobs, error) ? open_archive(path, error) : NULL;
-    *ret_pruned = (struct pruned){0};
     if (archive == NULL)
         return false;
     if (archive_count(archive) > 0)

@@ -20,9 +20,9 @@ bool index_write(struct blobs *blobs, const struct index_member *members, size_t
 bool index_remove(struct blobs *blobs, const char *archive, const char *name, struct error *error);
 
 /* Removes the blobs that no manifest needs. Fails, and removes nothing, if a manifest cannot be read, or while another
- * process reads the archive. */
+ * process reads the archive. Adds what was removed to *pruned. */
 struct pruned {
     size_t n_blobs;
     uint64_t n_bytes;
 };
-bool index_prune(struct blobs *blobs, const char *archive, struct pruned *ret_pruned, struct error *error);
+bool index_prune(struct blobs *blobs, const char *archive, struct pruned *pruned, struct error *error);

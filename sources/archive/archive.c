@@ -1,6 +1,7 @@
 #include "sources/archive/archive.h"
 
 #include "base/attempt.h"
+#include "base/checked.h"
 #include "text/json.h"
 
 #include <inttypes.h>
@@ -8,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+
+/* Limits of an archive: many members may have one manifest, which is read and held for each. */
+enum {
+    MOST_LAYERS = 1 << 19, /* some 90 bytes each */
+    MOST_MANIFEST_BYTES = 128 << 20,
+};
 
 /* A pack, which several members may share. */
 struct held_pack {
@@ -23,8 +30,9 @@ struct archive {
     char *shown;
     struct archive_member *members;
     size_t n_members;
-    struct lock lock;     /* guards the lists and packs; taken for the time of reading one */
-    struct files **lists; /* of each member */
+    uint64_t n_manifest_bytes, n_layers; /* of all members */
+    struct lock lock;                    /* guards the lists and packs; taken for the time of reading one */
+    struct files **lists;                /* of each member */
     struct held_pack *packs;
     size_t n_packs;
 };
@@ -93,6 +101,9 @@ static bool take_blob(const struct json *descriptor, struct archive_blob *ret_bl
 static bool take_layers(struct archive *archive, struct archive_member *member, const struct json *layers,
                         struct error *error)
 {
+    archive->n_layers += json_count(layers);
+    if (archive->n_layers > MOST_LAYERS)
+        return error_set(error, "its manifest and those before it have more than %d layers", MOST_LAYERS);
     struct archive_blob *packs = arena_array(archive->arena, json_count(layers) + 1, sizeof *packs);
     size_t n_lists = 0;
     for (const struct json *layer = json_first(layers); layer != NULL; layer = json_next(layer)) {
@@ -115,6 +126,9 @@ static bool take_layers(struct archive *archive, struct archive_member *member, 
 /* Reads the manifest of a member. */
 static bool read_member(struct archive *archive, struct archive_member *member, struct error *error)
 {
+    if (!checked_add(archive->n_manifest_bytes, member->manifest.size, &archive->n_manifest_bytes) ||
+        archive->n_manifest_bytes > MOST_MANIFEST_BYTES)
+        return error_set(error, "%s: its manifests have more than %d MB", archive->shown, MOST_MANIFEST_BYTES >> 20);
     struct source *source = open_sized(archive, &member->manifest, error);
     struct json_document *document = source != NULL ? read_document(source, &member->manifest.digest, error) : NULL;
     if (document == NULL)

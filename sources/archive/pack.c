@@ -118,6 +118,12 @@ static bool take_tensor(void *context, const struct json *value, uint64_t line, 
     return true;
 }
 
+static bool check_chunks(const struct pack *pack, uint64_t n_chunks, struct error *error)
+{
+    return n_chunks == pack->n_chunks || error_set(error, "%s: %" PRIu64 " chunks belong to no tensor",
+                                                   source_name(pack->blob), pack->n_chunks - n_chunks);
+}
+
 /* Finds the offset of each tensor. Fails if the chunks do not fill the pack up to its index. */
 static bool place_chunks(struct pack *pack, uint64_t end, struct error *error)
 {
@@ -127,9 +133,6 @@ static bool place_chunks(struct pack *pack, uint64_t end, struct error *error)
         for (uint64_t last = chunk + chunks_of(&pack->tensors[i]); chunk < last; chunk++)
             at += pack->sizes[chunk]; /* 2^29 chunks of less than 2^32 bytes */
     }
-    if (chunk != pack->n_chunks)
-        return error_set(error, "%s: %" PRIu64 " chunks belong to no tensor", source_name(pack->blob),
-                         pack->n_chunks - chunk);
     return at == end || error_set(error, "%s: its chunks have %" PRIu64 " bytes, and its index begins at %" PRIu64,
                                   source_name(pack->blob), at, end);
 }
@@ -176,8 +179,8 @@ static bool read_index(struct pack *pack, struct error *error)
     pack->list_offset = start + PACK_FRAME_HEADER;
     pack->list_length = list;
     struct reading reading = {.pack = pack, .most = lines_budget(list) / sizeof *pack->tensors};
-    return read_sizes(pack, size - PACK_FOOTER - table, error) &&
-           lines_read(pack->blob, pack->list_offset, list, NULL, take_tensor, &reading, error) &&
+    return lines_read(pack->blob, pack->list_offset, list, NULL, take_tensor, &reading, error) &&
+           check_chunks(pack, reading.n_chunks, error) && read_sizes(pack, size - PACK_FOOTER - table, error) &&
            place_chunks(pack, start, error);
 }
 

@@ -457,6 +457,10 @@ same_tree() {
     "$WFS" verify limited >/dev/null
 }
 
+@test "pack: archives that nobody packed are refused soon, in little memory" {
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack_hostile.py" "$WFS" "$BATS_TEST_TMPDIR/hostile"
+}
+
 @test "pack: an archive on a server is a source, too" {
     "$WFS" ls https:// 2>&1 | grep -q 'built without libcurl' && skip "built without remote sources"
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache no_proxy=127.0.0.1

@@ -15,6 +15,7 @@
 #include "remote/s3_answer.h"
 #include "sources/site.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,6 +267,13 @@ static void recall(struct s3 *s3, const char *prefix)
     site_recall(memo_of(s3, prefix), s3->arena, take_known, &(struct recalling){s3, prefix});
 }
 
+/* The code lets location_open() look for an archive above. */
+static bool fail_as_missing(const struct s3 *s3)
+{
+    error_set(s3->error, "the bucket has no object of that name, and none below it");
+    return error_set_code(s3->error, ENOENT);
+}
+
 /* Adds the objects below the named prefix or, if there are none, those in the folder of the named object. Does not use
  * `pages` offline. */
 static bool add_either(struct s3 *s3, const struct request_pair *pair, struct exchange pages[2], bool *ret_is_file)
@@ -280,9 +288,10 @@ static bool add_either(struct s3 *s3, const struct request_pair *pair, struct ex
         if (s3->site->count > 0)
             return true;
     }
-    return error_set(s3->error, is_offline         ? "offline, and not in the cache; open it once without -o offline"
-                                : pair->count == 1 ? "the bucket has no objects"
-                                                   : "the bucket has no object of that name, and none below it");
+    if (is_offline || pair->count == 1)
+        return error_set(s3->error, is_offline ? "offline, and not in the cache; open it once without -o offline"
+                                               : "the bucket has no objects");
+    return fail_as_missing(s3);
 }
 
 /* Fills the site; *ret_file is the name of the named object, or NULL. */
@@ -297,7 +306,7 @@ static bool find_files(struct s3 *s3, const char **ret_file)
     for (size_t i = 0; is_file && i < s3->site->count; i++)
         if (strcmp(s3->site->files[i].path, *ret_file) == 0)
             return true;
-    return !is_file || error_set(s3->error, "the bucket has no object of that name, and none below it");
+    return !is_file || fail_as_missing(s3);
 }
 
 /* Returns the name of the last folder in the path, or of the bucket. */

@@ -316,6 +316,39 @@ static bool check_input(const struct pack *pack, const struct pack_tensor *tenso
            error_set(error, "%s: a tensor is coded against one of another size", source_name(pack->blob));
 }
 
+/* Widens a range of values to those of the input that it is computed from. */
+static void widen(const struct pack_swap *swap, uint64_t *first, uint64_t *end)
+{
+    const uint64_t block = swap->run != 0 ? swap->rows * swap->columns * swap->run : 1;
+    *first = *first / block * block;
+    *end = rounded_up(*end, block) * block;
+}
+
+bool pack_ranges(struct pack *pack, size_t index, uint64_t offset, uint64_t length, pack_range *each, void *context,
+                 struct error *error)
+{
+    const struct pack_tensor *tensor = &pack->tensors[index];
+    const struct coding *coding = tensor->coding;
+    const uint64_t chunk = coding_chunk_bytes(coding);
+    struct pack *other;
+    uint64_t from, n_bytes;
+    pack_depends(pack, index, offset, length, &from, &n_bytes);
+    if (!each(context, pack->blob, from, n_bytes, error))
+        return false;
+    if (coding->input == CODING_ALONE || length == 0)
+        return true;
+    if (!pack->find(pack->context, &tensor->input_pack, &other, error) || !check_input(pack, tensor, other, error))
+        return false;
+    const bool decodes = coding->input == CODING_VALUES;
+    const uint64_t width = decodes ? tensor->input_dtype->block_bytes : coding->unit_bytes;
+    uint64_t end = rounded_up(offset + length, chunk) * chunk;
+    uint64_t first = offset / chunk * chunk / coding->unit_bytes * coding->unit_values;
+    end = (end < tensor->length ? end : tensor->length) / coding->unit_bytes * coding->unit_values;
+    widen(&tensor->swap, &first, &end);
+    pack_depends(other, tensor->input, first * width, (end - first) * width, &from, &n_bytes);
+    return each(context, other->blob, from, n_bytes, error);
+}
+
 /* Reads values of a tensor of an element type, as another one has them. */
 static bool read_swapped(struct pack_input *input, uint64_t first, size_t count, unsigned char *out,
                          struct error *error)

@@ -76,9 +76,15 @@ const struct pack_tensor *pack_tensor(const struct pack *pack, size_t index);
 /* Reads [offset, offset + length), which must be in the tensor. */
 bool pack_read(struct pack *pack, size_t index, uint64_t offset, size_t length, void *out, struct error *error);
 
-/* Gets the bytes of the blob that such a read needs. */
+/* Gets where the frames of such a read are in the blob. */
 void pack_depends(const struct pack *pack, size_t index, uint64_t offset, uint64_t length, uint64_t *ret_offset,
                   uint64_t *ret_length);
+
+/* Calls each() with every range of a blob that such a read needs: of this pack and, if the tensor is coded against
+ * another one, of that tensor's. Stops, and fails, when each() fails. */
+typedef bool pack_range(void *context, struct source *blob, uint64_t offset, uint64_t length, struct error *error);
+bool pack_ranges(struct pack *pack, size_t index, uint64_t offset, uint64_t length, pack_range *each, void *context,
+                 struct error *error);
 
 struct source *pack_blob(const struct pack *pack);
 

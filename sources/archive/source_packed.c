@@ -59,32 +59,42 @@ static void packed_release(void *context)
     free(packed);
 }
 
-static void packed_want(void *context, uint64_t offset, uint64_t length, bool urgent)
+static bool want_range(void *context, struct source *blob, uint64_t offset, uint64_t length, struct error *error)
+{
+    const bool *urgent = context;
+    (void)error;
+    source_want(blob, offset, length, *urgent);
+    return true;
+}
+
+static bool wait_range(void *context, struct source *blob, uint64_t offset, uint64_t length, struct error *error)
+{
+    (void)context;
+    return source_wait(blob, offset, length, error);
+}
+
+/* Calls each() with the ranges of blobs that a range is read from. */
+static bool each_range(const struct packed *packed, uint64_t offset, uint64_t length, pack_range *each, void *context,
+                       struct error *error)
 {
     for (uint64_t done = 0; done < length;) {
-        const struct part part = part_at(context, offset + done, length - done);
-        uint64_t from, n;
-        if (part.pack != NULL) {
-            pack_depends(part.pack, part.tensor, part.offset, part.length, &from, &n);
-            source_want(pack_blob(part.pack), from, n, urgent);
-        }
+        const struct part part = part_at(packed, offset + done, length - done);
+        if (part.pack != NULL && !pack_ranges(part.pack, part.tensor, part.offset, part.length, each, context, error))
+            return false;
         done += part.length;
     }
+    return true;
+}
+
+static void packed_want(void *context, uint64_t offset, uint64_t length, bool urgent)
+{
+    struct error unused; /* the read fails, too */
+    each_range(context, offset, length, want_range, &urgent, &unused);
 }
 
 static bool packed_wait(void *context, uint64_t offset, uint64_t length, struct error *error)
 {
-    for (uint64_t done = 0; done < length;) {
-        const struct part part = part_at(context, offset + done, length - done);
-        uint64_t from, n;
-        if (part.pack != NULL) {
-            pack_depends(part.pack, part.tensor, part.offset, part.length, &from, &n);
-            if (!source_wait(pack_blob(part.pack), from, n, error))
-                return false;
-        }
-        done += part.length;
-    }
-    return true;
+    return each_range(context, offset, length, wait_range, NULL, error);
 }
 
 static const struct source_ops packed_ops = {.read = packed_read, .release = packed_release};

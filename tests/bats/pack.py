@@ -1,4 +1,4 @@
-"""Sources of archives: pack.py models DIR | small DIR | times DIR | tuned DIR | half DIR | experts DIR. Values are random, with a fixed seed."""
+"""Sources of archives: pack.py models DIR | small DIR | times DIR | tuned DIR | half DIR | large DIR | experts DIR. Values are random, with a fixed seed."""
 import json
 import os
 import struct
@@ -87,6 +87,16 @@ def half(top):
         save(f"{top}/{name}/model.safetensors", {key: ("F32", tensor) for key, tensor in tensors.items()})
 
 
+def large(top):
+    """A model of 8 MB, and the same after some training."""
+    rng = np.random.default_rng(6)
+    base = {f"w{i}": rng.standard_normal((128, 4096), np.float32) for i in range(4)}
+    os.makedirs(top)
+    for name, step in (("base", 0), ("tuned", 1e-6)):
+        tensors = {key: ("F32", tensor + rng.standard_normal(tensor.shape, np.float32) * np.float32(step)) for key, tensor in base.items()}
+        save(f"{top}/{name}.safetensors", tensors)
+
+
 def experts(top):
     """The experts of a layer as tensors of their own, and in one."""
     rng = np.random.default_rng(3)
@@ -97,4 +107,4 @@ def experts(top):
 
 
 if __name__ == "__main__":
-    {"models": models, "small": small, "times": times, "tuned": tuned, "half": half, "experts": experts}[sys.argv[1]](sys.argv[2])
+    {"models": models, "small": small, "times": times, "tuned": tuned, "half": half, "large": large, "experts": experts}[sys.argv[1]](sys.argv[2])

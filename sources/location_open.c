@@ -16,6 +16,17 @@ static const struct location_scheme *scheme_of(const char *text)
     return *scheme;
 }
 
+/* Reports whether a location has no files: a server may list nothing, and lack all that is guessed. */
+static bool is_empty(const struct location *location)
+{
+    struct arena *arena = arena_new();
+    struct location_list list;
+    struct error unused;
+    bool found = location_list(location, "", arena, &list, &unused) && list.count == 0;
+    arena_free(arena);
+    return found;
+}
+
 struct location *location_open(const char *text, enum location_links links, const char **ret_file, struct error *error)
 {
     bool is_archive;
@@ -26,11 +37,13 @@ struct location *location_open(const char *text, enum location_links links, cons
     location = scheme->open(text, links, ret_file, error);
     if (*scheme->prefix == '\0')
         return location;
-    if (location != NULL)
-        return archive_location_of(location, text, error);
     /* only what a server says is not there may be in an archive: others would be waited for again */
     struct error unused;
-    return error->code == ENOENT ? archive_location_above(text, scheme->open, ret_file, &unused) : NULL;
+    bool may_be_archived = location != NULL ? is_empty(location) : error->code == ENOENT;
+    struct location *archived = may_be_archived ? archive_location_above(text, scheme->open, ret_file, &unused) : NULL;
+    if (archived != NULL)
+        location_close(location);
+    return archived != NULL ? archived : location != NULL ? archive_location_of(location, text, error) : NULL;
 }
 
 bool location_names_all_ports(const char *text)

@@ -287,17 +287,20 @@ start_server() {
     mkdir -p root/web root/s3/bucket root/hub
     "$WFS" pack root/web/models.wfs large >/dev/null
     cp -r root/web/models.wfs root/s3/bucket/models.wfs
-    "$PYTHON" "$BATS_TEST_DIRNAME/../remote/server.py" ports root 3>&- >server.log 2>&1 &
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout key -out certificate 2>/dev/null
+    cat certificate key >both
+    "$PYTHON" "$BATS_TEST_DIRNAME/../remote/server.py" ports root both 3>&- >server.log 2>&1 &
     SERVER=$! SERVER_LOG=server.log
     await test -s ports
-    read -r HUB _ <ports
+    read -r HUB _ TLS <ports
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache no_proxy=127.0.0.1
     export AWS_ENDPOINT_URL=http://127.0.0.1:$HUB/s3 AWS_REGION=eu-test-1 AWS_ACCESS_KEY_ID=AKIDTEST AWS_SECRET_ACCESS_KEY=secret/Key+1
     unset AWS_SESSION_TOKEN AWS_PROFILE AWS_ENDPOINT_URL_S3 CACHE_DIRECTORY
-    WEB=http://127.0.0.1:$HUB/web/models.wfs S3=s3://bucket/models.wfs
+    WEB=http://127.0.0.1:$HUB/web/models.wfs SECURE=https://127.0.0.1:$TLS/web/models.wfs S3=s3://bucket/models.wfs
 }
 
 @test "pack: a tensor that is coded against another one is fetched with it, in few requests" {
+    need openssl
     start_server
     control reset >/dev/null
     "$WFS" cat "$WEB/" files/large/tuned.safetensors | cmp - large/tuned.safetensors
@@ -305,8 +308,13 @@ start_server() {
     [ "$(control log | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["content"])')" -le 30 ]
 }
 
-@test "pack: an archive in a bucket is a source" {
+@test "pack: an archive behind https or in a bucket is a source" {
+    need openssl
     start_server
+    export SSL_CERT_FILE=$PWD/certificate
+    "$WFS" cat "$SECURE/" files/large/tuned.safetensors | cmp - large/tuned.safetensors
+    "$WFS" ls "$SECURE/large/" files/large >/dev/null
+    "$WFS" sha256 "$SECURE/large" files/large/base.safetensors | sed 's|  files/|  |' | sha256sum --check --quiet
     "$WFS" cat "$S3" files/large/tuned.safetensors | cmp - large/tuned.safetensors
     [[ $("$WFS" verify "$S3/") == "$S3/: 2 of 2 files have the SHA-256 of the originals, "* ]]
     [ "$("$WFS" ls "$S3/large" files/large)" = "$(ls large)" ]

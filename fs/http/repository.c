@@ -6,6 +6,7 @@
 #include "formats/once.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
+#include "sources/archive/archive.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -462,6 +463,22 @@ const struct repository_file *repository_file_of_tag(const struct repository *re
     return found;
 }
 
+/* Replaces the identity of a file that is an original of an archive, as it was, by its SHA-256. */
+static void take_original(const struct repository *repository, node_id node, char identity[SHA256_HEX + 1])
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(repository->tree);
+    if (checkpoint->n_sources == 0 || archive_digest_of_source(checkpoint->sources[0]) == NULL)
+        return;
+    struct arena *arena = arena_new();
+    struct vfile file;
+    struct error unused;
+    bool is_whole = tree_file(repository->tree, node, arena, &file, &unused) && file.whole != NULL;
+    const struct digest *digest = is_whole ? archive_digest_of_source(file.whole) : NULL;
+    if (digest != NULL)
+        digest_hex(digest, identity);
+    arena_free(arena);
+}
+
 bool repository_plan(const struct repository *repository, node_id node, uint64_t *ret_size, char etag[ETAG_TEXT])
 {
     char identity[SHA256_HEX + 1] = "";
@@ -470,6 +487,7 @@ bool repository_plan(const struct repository *repository, node_id node, uint64_t
         return false;
     *ret_size = attributes.size;
     tree_xattrs(repository->tree, node, take_identity, identity);
+    take_original(repository, node, identity);
     snprintf(etag, ETAG_TEXT, "\"%s\"", identity);
     return true;
 }

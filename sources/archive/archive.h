@@ -80,3 +80,6 @@ void archive_identify(const struct archive *archive, size_t member, const struct
 
 /* Returns the archive that a source of archive_source() belongs to, and its member; NULL for other sources. */
 struct archive *archive_of_source(const struct source *source, size_t *ret_member);
+
+/* Returns the SHA-256 that the archive states of such a source; NULL for other sources. Lives as long as the source. */
+const struct digest *archive_digest_of_source(const struct source *source);

@@ -160,11 +160,21 @@ struct source *archive_source(struct archive *archive, size_t member, size_t ent
     return source_new_file(&identity, name, is_remote ? &remote_packed_ops : &packed_ops, packed);
 }
 
-struct archive *archive_of_source(const struct source *source, size_t *ret_member)
+static const struct packed *packed_of(const struct source *source)
 {
     const struct packed *packed = source_context(source, &packed_ops);
-    if (packed == NULL)
-        packed = source_context(source, &remote_packed_ops);
+    return packed != NULL ? packed : source_context(source, &remote_packed_ops);
+}
+
+const struct digest *archive_digest_of_source(const struct source *source)
+{
+    const struct packed *packed = packed_of(source);
+    return packed != NULL ? &packed->entry->digest : NULL;
+}
+
+struct archive *archive_of_source(const struct source *source, size_t *ret_member)
+{
+    const struct packed *packed = packed_of(source);
     if (packed != NULL)
         *ret_member = packed->member;
     return packed != NULL ? packed->archive : NULL;

@@ -134,3 +134,19 @@ golden.make(golden.load("hy3"), pathlib.Path(sys.argv[2]))' "$BATS_TEST_DIRNAME/
     get "$URL/acme/Hy3-GGUF/mtp-Hy3-Q8_0.gguf" | cmp - <("$WFS" cat "$OUT/hy3" gguf/mtp-model-Q8_0.gguf)
     get "$URL/acme/Small-GGUF/mmproj-small-F16.gguf" | cmp - "$OUT/vision/mmproj-small-F16.gguf"
 }
+
+@test "originals of an archive have their SHA-256 as ETag, and in lists, before anything is read" {
+    local sum
+    "$WFS" pack "$OUT/archive.wfs" --as tiny "$MODEL" >/dev/null
+    offer "acme/Tiny=$OUT/archive.wfs/tiny"
+    for name in model.safetensors config.json tokenizer.json; do
+        sum=$(sha256sum <"$MODEL/$name" | cut -d ' ' -f 1)
+        get --head --dump-header "$OUT/headers" "$URL/acme/Tiny/resolve/main/$name" >/dev/null
+        [ "$(header ETag)" = "\"$sum\"" ]
+        [ "$(get "$URL/api/models/acme/Tiny" | jq -r ".siblings[] | select(.rfilename == \"$name\").blobId")" = "$sum" ]
+    done
+    same get "$URL/acme/Tiny/resolve/main/model.safetensors" == cat "$MODEL/model.safetensors"
+    # a computed file keeps its identity
+    get --head --dump-header "$OUT/headers" "$URL/acme/Tiny-GGUF/resolve/main/Tiny-Q8_0.gguf" >/dev/null
+    [ "$(header ETag)" != "\"$("$WFS" cat "$MODEL" gguf/model-Q8_0.gguf | sha256sum | cut -d ' ' -f 1)\"" ]
+}

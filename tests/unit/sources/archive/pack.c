@@ -5,12 +5,11 @@
 #include "base/checked.h"
 #include "sources/archive/lines.h"
 #include "sources/archive/pack_writer.h"
-#include "sources/source_file.h"
+#include "sources/source.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <string.h>
 
 /* Heads of halves of rows. */
 enum { HEADS = 6, HALF = 20, ROW = 1000, ROWS = HEADS * 2 * HALF, N = ROWS * ROW };
@@ -27,14 +26,54 @@ static void run_backwards(size_t n_tasks, void (*task)(void *context, size_t ind
         task(context, n_tasks);
 }
 
+/* A blob that gives only what was named, once something is. */
+struct watched {
+    struct buffer bytes;
+    struct {
+        uint64_t from, to;
+    } named[4];
+    size_t n_named;
+};
+
+static bool watched_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    const struct watched *watched = context;
+    bool is_named = watched->n_named == 0;
+    for (size_t i = 0; i < watched->n_named; i++)
+        is_named |= offset >= watched->named[i].from && offset + length <= watched->named[i].to;
+    memcpy(out, watched->bytes.bytes + offset, length);
+    return is_named || error_set(error, "bytes that were not named");
+}
+
+static void watched_release(void *context)
+{
+    struct watched *watched = context;
+    buffer_free(&watched->bytes);
+    free(watched);
+}
+
+static struct watched *last[2]; /* that were made, the last one first */
+
+static const struct source_ops watched_ops = {.read = watched_read, .release = watched_release};
+
 static struct source *source_of(const struct buffer *bytes)
 {
-    struct error error;
-    int fd = memfd_create("pack", MFD_CLOEXEC);
-    CHECK(fd >= 0 && write(fd, bytes->bytes, bytes->length) == (ssize_t)bytes->length);
-    struct source *source = source_file_open(fd, "pack", &error);
-    close(fd);
-    return source;
+    struct watched *watched = calloc(1, sizeof *watched);
+    const struct source_identity identity = {.size = bytes->length};
+    buffer_append(&watched->bytes, bytes->bytes, bytes->length);
+    last[1] = last[0];
+    last[0] = watched;
+    return source_new_file(&identity, "pack", &watched_ops, watched);
+}
+
+static bool name_range(void *context, struct source *blob, uint64_t offset, uint64_t length, struct error *error)
+{
+    struct watched *watched = last[source_context(blob, &watched_ops) == last[0] ? 0 : 1];
+    size_t *n_bytes = context;
+    *n_bytes += (size_t)length;
+    watched->named[watched->n_named].from = offset;
+    watched->named[watched->n_named++].to = offset + length;
+    return true;
 }
 
 /* Makes a pack of one tensor. `find` gives the pack of its input. */
@@ -84,20 +123,31 @@ static float *paired(const float *values)
     return out;
 }
 
+static struct pack *base_of(const float *values)
+{
+    return pack_of((struct pack_writer_tensor){.length = N * sizeof *values,
+                                               .coding = coding_by_name("rotated-32"),
+                                               .dtype = &f32_dtype},
+                   values, NULL, NULL);
+}
+
+static struct pack *swapped_of(const float *pairs, struct pack *base, pack_find *find_base, void *context)
+{
+    return pack_of(
+        (struct pack_writer_tensor){
+            .length = N * sizeof *pairs,
+            .coding = coding_by_name("cast-F32"),
+            .input = {.pack = base, .dtype = &f32_dtype, .swap = {2, HALF, ROW}},
+        },
+        pairs, find_base, context);
+}
+
 static void reads_swapped_rows(void)
 {
     struct error error;
     float *values = weights(), *pairs = paired(values), *got = malloc(N * sizeof *got);
     const uint64_t n_bytes = N * sizeof *values;
-    struct pack *base = pack_of(
-        (struct pack_writer_tensor){.length = n_bytes, .coding = coding_by_name("rotated-32"), .dtype = &f32_dtype},
-        values, NULL, NULL);
-    const struct pack_writer_tensor tensor = {
-        .length = n_bytes,
-        .coding = coding_by_name("cast-F32"),
-        .input = {.pack = base, .dtype = &f32_dtype, .swap = {2, HALF, ROW}},
-    };
-    struct pack *pack = pack_of(tensor, pairs, find, base);
+    struct pack *base = base_of(values), *pack = swapped_of(pairs, base, find, base);
     CHECK(source_size(pack_blob(pack)) < n_bytes / 1000);
     CHECK(pack_read(pack, 0, 0, n_bytes, got, &error) && memcmp(got, pairs, n_bytes) == 0);
     for (uint64_t at = 0, n = 1; at + n < n_bytes; at += n, n = n * 3 % 100003)
@@ -105,6 +155,36 @@ static void reads_swapped_rows(void)
             CHECK_NAMED(false, "a part that is read alone");
     pack_close(pack);
     pack_close(base);
+    free(values);
+    free(pairs);
+    free(got);
+}
+
+static bool find_held(void *context, const struct digest *digest, struct pack **ret_pack, struct error *error)
+{
+    *ret_pack = *(struct pack **)context;
+    return true;
+}
+
+/* Reading takes no byte of a blob that pack_ranges() did not name, and it does not name all of them. */
+static void names_what_it_reads(void)
+{
+    struct error error;
+    float *values = weights(), *pairs = paired(values), *got = malloc(N * sizeof *got);
+    const uint64_t n_bytes = N * sizeof *values;
+    size_t least = SIZE_MAX;
+    for (uint64_t at = 0, n = 1; at + n < n_bytes; at += n_bytes / 19, n = n * 5 % 100003) {
+        struct pack *written = base_of(values), *base = written, *pack = swapped_of(pairs, base, find_held, &base);
+        size_t n_named = 0;
+        base = base_of(values); /* nothing of it is in the cache */
+        CHECK(pack_ranges(pack, 0, at, n, name_range, &n_named, &error));
+        CHECK(pack_read(pack, 0, at, n, got, &error) && memcmp(got, (const char *)pairs + at, n) == 0);
+        least = n_named < least ? n_named : least;
+        pack_close(pack);
+        pack_close(base);
+        pack_close(written);
+    }
+    CHECK(least < n_bytes / 2);
     free(values);
     free(pairs);
     free(got);
@@ -153,6 +233,7 @@ static void refuses_other_orders(void)
 int main(void)
 {
     reads_swapped_rows();
+    names_what_it_reads();
     refuses_other_orders();
     return check_done();
 }

@@ -290,7 +290,7 @@ start_server() {
     openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout key -out certificate 2>/dev/null
     cat certificate key >both
     "$PYTHON" "$BATS_TEST_DIRNAME/../remote/server.py" ports root both 3>&- >server.log 2>&1 &
-    SERVER=$! SERVER_LOG=server.log
+    export SERVER=$! SERVER_LOG=server.log # for teardown()
     await test -s ports
     read -r HUB _ TLS <ports
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache no_proxy=127.0.0.1

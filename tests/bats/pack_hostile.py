@@ -1,7 +1,7 @@
-"""Archives that nobody packed: pack_hostile.py WFS SCRATCH
+"""Archives that nobody packed: pack_hostile.py WFS SCRATCH [sanitized]
 
 Each must be refused with a message, within seconds, and within 64 MB above what its lists may take: an entry of an honest list takes 16
-times its compressed bytes. SCRATCH is a new folder.
+times its compressed bytes. SCRATCH is a new folder. Of a sanitized WFS, memory is not measured, and archives that would take much are left out.
 """
 import ctypes
 import ctypes.util
@@ -14,7 +14,9 @@ import subprocess
 import sys
 import time
 
-WFS, SCRATCH = sys.argv[1:]
+WFS, SCRATCH = sys.argv[1:3]
+IS_SANITIZED = sys.argv[3:] == ["sanitized"]
+LARGE = ("many", "one line", "empty lines", "bomb")
 ABOVE = 64 << 20  # bytes of memory
 SECONDS = 30
 NAME = "org.opencontainers.image.ref.name"
@@ -204,6 +206,8 @@ def make(name, change):
 
 def cases():
     def archive(name, change, reason):
+        if IS_SANITIZED and name.startswith(LARGE):
+            return
         made = multiprocessing.Process(target=make, args=(name, change))
         made.start()
         made.join()
@@ -225,11 +229,11 @@ assert status == 0, said
 n = 0
 for path, reason in cases():
     blobs = sum(os.lstat(f"{path}/blobs/sha256/{name}").st_size for name in os.listdir(f"{path}/blobs/sha256"))
-    for command in (["verify", path], ["ls", "-R", path], ["cp", "-r", path, "files/x", "copy"]):
+    for command in (["verify", path], ["ls", "-R", path], ["cp", "-r", path, "files/x", "copy"], ["pack", "--prune", path]):
         status, said, memory = run(*command)
         assert command[0] != "verify" or status in (1, 2) and reason in said and "wfs: " in said, (path, command, status, said[:2000])
         assert status >= 0, (path, command, status, said)
-        assert memory < least + 16 * blobs + ABOVE, (path, command, f"{memory >> 20} MB, of which {least >> 20} always")
+        assert IS_SANITIZED or memory < least + 16 * blobs + ABOVE, (path, command, f"{memory >> 20} MB, of which {least >> 20} always")
         assert not os.path.exists("a")
         subprocess.run(["rm", "-rf", "copy"], check=True)
     subprocess.run(["rm", "-r", path], check=True)

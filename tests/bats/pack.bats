@@ -423,7 +423,7 @@ start_server() {
     mkdir changing
     for name in appended modified replaced same swapped z; do echo "$name" >changing/$name; done
     echo other >new
-    strace -f -o trace -e trace=unlinkat -e inject=unlinkat:signal=STOP:when=1 "$WFS" pack --replace changing.wfs changing >/dev/null 2>log &
+    strace -f -o trace -P "$PWD/changing" -e trace=unlinkat -e inject=unlinkat:signal=STOP:when=1 "$WFS" pack --replace changing.wfs changing >/dev/null 2>log &
     STRACE=$!
     await grep -q 'stopped by SIGSTOP' trace
     echo more >>changing/appended
@@ -448,7 +448,7 @@ start_server() {
     rm -rf stopped stopped.wfs
     mkdir stopped
     echo 1 >stopped/1
-    run -1 strace -f -o trace -e trace=unlinkat -e inject=unlinkat:signal=KILL:when=1 "$WFS" pack --replace stopped.wfs stopped
+    run -1 strace -f -o trace -P "$PWD/stopped" -e trace=unlinkat -e inject=unlinkat:signal=KILL:when=1 "$WFS" pack --replace stopped.wfs stopped
     [[ $output == *"signal 9 ended the process that removes the originals; the same command goes on from there"* ]]
     [ "$(cat stopped/1)" = 1 ]
     [ "$("$WFS" pack --replace stopped.wfs stopped | tail -1)" = "1 file removed, 2 bytes" ]

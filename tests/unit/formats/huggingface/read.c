@@ -227,7 +227,7 @@ static void many_shards(size_t n_shards, bool accepted)
     strcpy(index, "{\"weight_map\":{");
     char *end = index + strlen(index);
     for (size_t i = 0; i < n_shards; i++) {
-        char path[64], name[16];
+        char path[64], name[24];
         sprintf(path, "many/s%04zu.safetensors", i);
         sprintf(name, "t%04zu", i);
         write_shard(path, name);

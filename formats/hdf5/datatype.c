@@ -85,9 +85,9 @@ static const struct float_row {
 
 static const struct dtype *float_dtype(struct part part)
 {
-    enum { BODY = 12, VAX_BIT = 64 };
+    enum { BODY = 12, VAX_BIT = 64, FIRST_BIT = 48, IS_IMPLIED = 32 /* the first bit of the mantissa */ };
     const unsigned char *body = part.bytes + PREFIX;
-    if (part.length < PREFIX + BODY || part.bytes[1] & VAX_BIT)
+    if (part.length < PREFIX + BODY || part.bytes[1] & VAX_BIT || (part.bytes[1] & FIRST_BIT) != IS_IMPLIED)
         return NULL;
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
         const struct float_row *row = &floats[i];

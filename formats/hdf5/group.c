@@ -215,5 +215,8 @@ bool hdf5_links_read(struct hdf5 *file, const struct hdf5_object *group, struct 
             return false;
     if (links->n_links > 0)
         qsort(links->links, links->n_links, sizeof *links->links, compare_links);
+    for (size_t i = 1; i < links->n_links; i++)
+        if (compare_links(&links->links[i - 1], &links->links[i]) == 0)
+            return error_set(error, "a group has two links of the name '%.200s'", links->links[i].name);
     return true;
 }

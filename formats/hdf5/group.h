@@ -18,6 +18,6 @@ struct hdf5_links {
 /* Reports whether the object is a group, with links or without. */
 bool hdf5_is_group(const struct hdf5_object *object);
 
-/* Reads the links of a group. */
+/* Reads the links of a group. Fails if two have one name: a program that looks the name up finds either of them. */
 bool hdf5_links_read(struct hdf5 *file, const struct hdf5_object *group, struct arena *arena, struct hdf5_links *links,
                      struct error *error);

@@ -146,8 +146,8 @@ static void set_unpacked(struct shown_expert *expert, const struct unpacked *unp
 {
     const struct view *view = unpacked->view;
     expert->unpacked = *unpacked;
-    expert->unpacked.view = &expert->outline;
-    expert->outline = (struct view){
+    expert->unpacked.view = &expert->unread;
+    expert->unread = (struct view){
         .dtype = view->dtype,
         .rank = view->rank - 1,
         .shape = view->shape + 1,

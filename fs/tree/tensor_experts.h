@@ -43,7 +43,7 @@ struct shown_expert {
     struct shown_tensors shown;
     struct tensor_set set;
     struct tensor tensor;
-    struct view outline;
+    struct view unread; /* its type and shape, for an expert without views */
     struct unpacked unpacked;
     const struct unpacked *unpacked_of[1];
     struct importance importance;

@@ -164,7 +164,8 @@ static struct sizes find_sizes(const struct hparams *hparams)
     return sizes;
 }
 
-/* Computes one dimension, "q+2k" or "1", and moves *at behind it and a comma; 0: a number is missing. */
+/* Computes one dimension of a row's shape, such as "q+2k" or "1", and moves *at to the next dimension. Returns 0 if
+ * config.json lacks one of the numbers. */
 static uint64_t read_dimension(const char **at, const struct sizes *sizes)
 {
     uint64_t sum = 0;

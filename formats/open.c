@@ -253,7 +253,7 @@ static void note_lost(struct checkpoint *checkpoint, const struct open_options *
         return;
     text_printable(first->name, first->name_length, shown, sizeof shown);
     if (n_lost > 1)
-        snprintf(others, sizeof others, ", nor can %zu other tensors", n_lost - 1);
+        snprintf(others, sizeof others, ", nor can %zu other tensor%s", n_lost - 1, n_lost == 2 ? "" : "s");
     checkpoint_lacks(checkpoint, options, "tensor '%s' cannot be read (%s)%s", shown, first->refusal, others);
 }
 

@@ -449,10 +449,12 @@ static bool part_of_groups(struct arena *arena, const struct view *weight, const
         refusal = "its columns are grouped in another order";
     if (refusal == NULL && !find_factor(groups, &part, &refusal, error))
         return false;
-    if (refusal != NULL)
+    if (refusal != NULL) {
         *ret_reason = refusal;
+        return true;
+    }
     bool is_float = groups->scales->dtype == &u8_dtype;
-    if (refusal != NULL || (which == MLX_BIASES && is_float) || (which == MLX_FACTORS && !is_float))
+    if (is_float ? which == MLX_BIASES : which == MLX_FACTORS)
         return true;
     part.columns = (uint16_t)columns_of(groups, n_columns);
     part.type = which == MLX_FACTORS ? &f32_dtype : groups->scales->dtype;

@@ -115,8 +115,9 @@ static struct unpacked_forms no_forms; /* stays empty */
 
 static bool has_any(const struct unpacked_forms *forms)
 {
-    return forms->blocks != NULL || forms->repacked != NULL || forms->factors[0] != NULL || forms->factors[1] != NULL ||
-           forms->converted != NULL || forms->mended != CHANGE_NONE || forms->dtype != NULL;
+    return forms->blocks != NULL || forms->repacked != NULL || forms->groups != NULL || forms->factors[0] != NULL ||
+           forms->factors[1] != NULL || forms->converted != NULL || forms->mended != CHANGE_NONE ||
+           forms->dtype != NULL;
 }
 
 /* Unpacks a weight. `declared` is the reason why no weight of the checkpoint has values; NULL: none. */

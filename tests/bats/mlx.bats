@@ -7,13 +7,14 @@ setup_file() {
     "$PYTHON" "$HERE/mlx.py" make "$BATS_FILE_TMPDIR/model"
     "$PYTHON" "$HERE/mlx.py" make-experts "$BATS_FILE_TMPDIR/experts"
     "$PYTHON" "$HERE/mlx.py" make-gptq "$BATS_FILE_TMPDIR/gptq"
+    "$PYTHON" "$HERE/mlx.py" make-asymmetric "$BATS_FILE_TMPDIR/asymmetric"
+    "$PYTHON" "$HERE/mlx.py" make-int8 "$BATS_FILE_TMPDIR/int8"
 }
 
 setup() {
     need_numpy
     MODEL=$BATS_FILE_TMPDIR/model
     EXPERTS=$BATS_FILE_TMPDIR/experts
-    QUANTIZED=$BATS_FILE_TMPDIR/gptq
     OUT=$BATS_TEST_TMPDIR/out
 }
 
@@ -41,12 +42,21 @@ setup() {
 }
 
 @test "a quantized source has repacked/ with its codes" {
+    local source
     mkdir "$OUT"
-    "$WFS" ls "$QUANTIZED" mlx | grep -qx repacked
-    "$WFS" cat "$QUANTIZED" mlx/repacked/config.json | jq -e '.quantization == {"group_size": 64, "bits": 4, "mode": "affine"}'
-    "$WFS" cat "$QUANTIZED" mlx/repacked/model.safetensors >"$OUT/made"
-    "$PYTHON" "$HERE/mlx.py" check-repacked "$QUANTIZED/model.safetensors" "$OUT/made"
-    fails 1 "MLX cannot hold any weight with its codes: none is quantized" "$WFS" cat "$MODEL" mlx/repacked/config.json
+    for source in gptq asymmetric; do
+        "$WFS" ls "$BATS_FILE_TMPDIR/$source" mlx | grep -qx repacked
+        "$WFS" cat "$BATS_FILE_TMPDIR/$source" mlx/repacked/config.json |
+            jq -e '.quantization == {"group_size": 64, "bits": 4, "mode": "affine"}'
+        "$WFS" cat "$BATS_FILE_TMPDIR/$source" mlx/repacked/model.safetensors >"$OUT/made"
+        "$PYTHON" "$HERE/mlx.py" check-repacked "$BATS_FILE_TMPDIR/$source/model.safetensors" "$OUT/made"
+    done
+}
+
+@test "repacked/ has a reason where no weight has codes for MLX" {
+    local reason="MLX cannot hold any weight with its codes"
+    fails 1 "$reason: none is quantized" "$WFS" cat "$MODEL" mlx/repacked/config.json
+    fails 1 "$reason: its codes are not in groups like those of MLX" "$WFS" cat "$BATS_FILE_TMPDIR/int8" mlx/repacked/config.json
 }
 
 @test "config.json is sorted at the top, with the parameters twice, and the card is the tool's" {

@@ -5,7 +5,9 @@
     check BITS SOURCE FILE   compares every tensor of an affine quantization in groups of 64
     make-of-mlx DIRECTORY    checkpoints that mlx-lm wrote, a directory each: of classes whose changes cannot be undone, with halves of a
                              matrix in an unknown quantization, and with convolutions
-    make-gptq DIRECTORY      a Llama of one layer in GPTQ of 4 bits, symmetric, in groups of 64
+    make-gptq DIRECTORY      a Llama of one layer in GPTQ of 4 bits in groups of 64, symmetric
+    make-asymmetric DIRECTORY  the same with zero points
+    make-int8 DIRECTORY      the same in bitsandbytes' 8 bits, whose rows are no groups of MLX
     check-repacked SOURCE FILE  compares codes, scales and biases with those of GPTQ
     experts SOURCE FILE      compares stacked experts
     shape FILE INDEX         checks the layout of a file, and its index
@@ -76,30 +78,54 @@ def make_experts(directory):
                       "tie_word_embeddings": False}, shapes)
 
 
-def make_gptq(directory):
-    random, name = numpy.random.default_rng(6), "model.layers.0"
-    plain = {key: numpy.ones(shape, "<f4") for key, shape in (outside() | attention(name)).items() if "_proj" not in key}
-    parts = {}
-    for module in [f"self_attn.{part}_proj" for part in "qkvo"] + [f"mlp.{part}_proj" for part in ("gate", "down", "up")]:
-        before = f"{name}.{module}"
-        parts[f"{before}.qweight"] = random.integers(0, 2**32, (HIDDEN // 8, HIDDEN), "<u4").view("<i4")
-        parts[f"{before}.qzeros"] = numpy.full((HIDDEN // GROUP, HIDDEN // 8), 0x77777777, "<i4")  # one less than 8 each
-        parts[f"{before}.scales"] = (random.standard_normal((HIDDEN // GROUP, HIDDEN)) * 0.05).astype("<f2")
+MODULES = [f"model.layers.0.{module}_proj" for module in (*(f"self_attn.{part}" for part in "qkvo"), "mlp.gate", "mlp.down", "mlp.up")]
+SYMMETRIC = 0x77777777  # one less than 8 each
+
+
+def write_quantized(directory, quantization, parts):
+    shapes = outside() | attention("model.layers.0")
+    plain = {name: numpy.ones(shape, "<f4") for name, shape in shapes.items() if "_proj" not in name}
     write_of_mlx(directory, {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "tie_word_embeddings": False,
-                             "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": GROUP, "sym": True, "desc_act": False}}, plain | parts)
+                             "quantization_config": quantization}, plain | parts)
+
+
+def make_gptq(directory, is_symmetric=True):
+    random, parts = numpy.random.default_rng(6), {}
+    for module in MODULES:
+        parts[f"{module}.qweight"] = random.integers(0, 2**32, (HIDDEN // 8, HIDDEN), "<u4").view("<i4")
+        zeros = random.integers(0, 2**32, (HIDDEN // GROUP, HIDDEN // 8), "<u4").view("<i4")
+        parts[f"{module}.qzeros"] = numpy.full(zeros.shape, SYMMETRIC, "<i4") if is_symmetric else zeros
+        parts[f"{module}.scales"] = (random.standard_normal((HIDDEN // GROUP, HIDDEN)) * 0.05).astype("<f2")
+    write_quantized(directory, {"quant_method": "gptq", "bits": 4, "group_size": GROUP, "sym": is_symmetric, "desc_act": False}, parts)
+
+
+def make_int8(directory):
+    random, parts = numpy.random.default_rng(7), {}
+    for module in MODULES:
+        parts[f"{module}.weight"] = random.integers(-127, 128, (HIDDEN, HIDDEN), "i1")
+        parts[f"{module}.SCB"] = random.random(HIDDEN).astype("<f4")
+    write_quantized(directory, {"quant_method": "bitsandbytes", "load_in_8bit": True}, parts)
+
+
+def nibbles(words):
+    return words[..., None] >> (4 * numpy.arange(8, dtype="u4")) & 15
 
 
 def check_repacked(source, file):
     stored, made = read(source), read(file)
-    for name in [name.removesuffix(".qweight") for name in stored if name.endswith(".qweight")]:
-        words = numpy.frombuffer(stored[name + ".qweight"][2], "<u4").reshape(-1, HIDDEN)
-        codes = (words[:, None] >> (4 * numpy.arange(8, dtype="u4"))[:, None] & 15).reshape(HIDDEN, HIDDEN).T
+    for name in MODULES:
+        words, zeros = (numpy.frombuffer(stored[name + part][2], "<u4") for part in (".qweight", ".qzeros"))
+        is_symmetric = all(zeros == SYMMETRIC)
+        codes = nibbles(words.reshape(-1, HIDDEN)).transpose(0, 2, 1).reshape(HIDDEN, HIDDEN).T
+        zeros = nibbles(zeros.reshape(-1, HIDDEN // 8)).reshape(-1, HIDDEN).T + 1
         packed = (codes[:, ::2] | codes[:, 1::2] << 4).astype("u1")
         scales = numpy.frombuffer(stored[name + ".scales"][2], "<f2").reshape(-1, HIDDEN).T
+        biases = -zeros.astype("<f4") * scales.astype("<f4")
         shape = list(scales.shape)
         assert made.pop(name + ".weight") == ("U32", [HIDDEN, HIDDEN // 8], packed.tobytes()), name
         assert made.pop(name + ".scales") == ("F16", shape, scales.tobytes()), name
-        assert made.pop(name + ".biases") == ("F16", shape, (scales * numpy.float16(-8)).tobytes()), name
+        expected = ("F16", shape, biases.astype("<f2").tobytes()) if is_symmetric else ("F32", shape, biases.tobytes())
+        assert made.pop(name + ".biases") == expected, name
     assert made == {name: tensor for name, tensor in stored.items() if name in made}, made.keys()
 
 
@@ -109,7 +135,7 @@ def write_of_mlx(directory, config, tensors):
     header, data = {"__metadata__": {"format": "mlx"}}, b""
     for name, values in tensors.items():
         content = values.tobytes()
-        dtype = {"uint32": "U32", "int32": "I32", "float16": "F16", "float32": "F32"}[values.dtype.name]
+        dtype = {"uint32": "U32", "int32": "I32", "int8": "I8", "float16": "F16", "float32": "F32"}[values.dtype.name]
         header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [len(data), len(data) + len(content)]}
         data += content
     text = json.dumps(header).encode()
@@ -206,4 +232,5 @@ def shape(file, index):
 
 
 {"make": make, "make-experts": make_experts, "make-of-mlx": make_of_mlx, "convolutions": convolutions, "stored": stored,
- "check": check, "make-gptq": make_gptq, "check-repacked": check_repacked, "experts": experts, "shape": shape}[sys.argv[1]](*sys.argv[2:])
+ "check": check, "make-gptq": make_gptq,
+ "make-asymmetric": lambda directory: make_gptq(directory, False), "make-int8": make_int8, "check-repacked": check_repacked, "experts": experts, "shape": shape}[sys.argv[1]](*sys.argv[2:])

@@ -68,6 +68,8 @@ static const struct json *described_layer(const struct packing_input *input, con
 static bool is_key(const struct packing_input *input, const struct tensor *tensor)
 {
     const struct tensor_set *set = input->set;
+    if (!input->has_comfy_marks && !input->has_old_comfy_marks)
+        return false;
     if (input->comfy_layers != NULL && described_layer(input, tensor) != NULL)
         return true;
     if (packing_partner(set, tensor, own, mark_suffix) != NULL)

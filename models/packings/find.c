@@ -65,17 +65,16 @@ static bool may_have_suffix(const struct endings *endings, const char *suffix)
 }
 
 /* Lists the packings whose keys and partners may be there, in their order, up to a NULL. */
-static const struct packing **find_candidates(const struct packing_input *input)
+static const struct packing **find_candidates(const struct packing_input *input, const struct endings *endings)
 {
-    const struct endings endings = find_endings(input->set);
     size_t count = 0, n_packings = 0;
     while (packings[n_packings] != NULL)
         n_packings++;
     const struct packing **candidates = arena_array(input->arena, n_packings + 1, sizeof *candidates);
     for (const struct packing *const *packing = packings; *packing != NULL; packing++) {
         const struct packing_key *key = (*packing)->keys;
-        while (key->suffix != NULL && !(may_have_suffix(&endings, key->suffix) &&
-                                        (key->partner == NULL || may_have_suffix(&endings, key->partner))))
+        while (key->suffix != NULL && !(may_have_suffix(endings, key->suffix) &&
+                                        (key->partner == NULL || may_have_suffix(endings, key->partner))))
             key++;
         if (key->suffix != NULL)
             candidates[count++] = *packing;
@@ -172,16 +171,15 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
     free(sorted);
 }
 
-/* Reports whether the file says by ComfyUI's means which layers are quantized. */
-static bool has_comfy_marks(const struct packing_input *input)
+/* Reports whether a tensor has a name with this end, which has one dot, in front. */
+static bool is_any(const struct tensor_set *set, const struct endings *endings, const char *suffix)
 {
-    const struct endings endings = find_endings(input->set);
-    bool has = input->comfy_layers != NULL;
-    for (size_t i = 0; !has && i < endings.count; i++)
-        has = packing_has_suffix(endings.of[i], ".comfy_quant");
-    for (size_t i = 0; !has && endings.has_more && i < input->set->n_tensors; i++)
-        has = packing_has_suffix(&input->set->tensors[i], ".comfy_quant");
-    return has;
+    bool is = false;
+    for (size_t i = 0; !is && i < endings->count; i++)
+        is = packing_has_suffix(endings->of[i], suffix);
+    for (size_t i = 0; !is && endings->has_more && i < set->n_tensors; i++)
+        is = packing_has_suffix(&set->tensors[i], suffix);
+    return is;
 }
 
 struct unpacked_weights packings_find(const struct packing_input *input)
@@ -189,9 +187,11 @@ struct unpacked_weights packings_find(const struct packing_input *input)
     const struct tensor_set *set = input->set;
     struct packing_input own = *input;
     own.is_known = packing_is_known(input->method);
-    own.has_comfy_marks = has_comfy_marks(input);
+    const struct endings endings = find_endings(set);
+    own.has_comfy_marks = input->comfy_layers != NULL || is_any(set, &endings, ".comfy_quant");
+    own.has_old_comfy_marks = is_any(set, &endings, ".scale_weight");
     struct unpacked_weights found = {0};
-    const struct packing *const *candidates = find_candidates(&own);
+    const struct packing *const *candidates = find_candidates(&own, &endings);
     const struct packing **packing_of = memory_alloc((set->n_tensors + 1) * sizeof *packing_of);
     for (size_t i = 0; i < set->n_tensors; i++) {
         packing_of[i] = packing_of_key(candidates, &own, &set->tensors[i]);

@@ -39,6 +39,7 @@ struct packing_input {
     const struct gguf_kvs *differing; /* its keys that several files have with other values; NULL: none */
     const struct json *comfy_layers;  /* ComfyUI's description of layers in the header, by name; NULL: none */
     bool has_comfy_marks;             /* ComfyUI's descriptions count, not names (comfy.c); packings_find() finds out */
+    bool has_old_comfy_marks;         /* some weights are described as ComfyUI did before; packings_find() finds out */
     const char *unread; /* why the configuration cannot be read, so that no weight has values; NULL: it can */
 };
 

@@ -158,7 +158,7 @@ static size_t distance_of(const char *a, const char *b, const struct costs *cost
 
 void text_guess_try(struct text_guess *guess, const char *word)
 {
-    static const struct costs letters = {1, 1, 1}, likeness = {4, 2, 1};
+    static const struct costs letters = {1, 1, 0}, likeness = {4, 2, 1};
     size_t length = strlen(guess->typed);
     if (length > LONGEST_GUESS || strlen(word) > LONGEST_GUESS)
         return;

@@ -78,31 +78,49 @@ static const char *file_of_tensor(struct tree *tree, const char *name, struct ar
     return NULL;
 }
 
+/* A type that a user typed without the file's name around it: "Q4_K_M", "q4k". */
 struct type_search {
-    const char *type; /* as a user types it: "Q4_K_M", "q4_k_m", "model-Q4_K_M.gguf" */
-    char found[TREE_MAX_NAME + 1];
+    struct text_guess guess;
+    char best[TREE_MAX_NAME + 1], file[TREE_MAX_NAME + 1];
 };
 
-static bool try_type(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+static void try_type(struct type_search *search, const char *type, const char *file)
 {
-    struct type_search *search = context;
-    char file[TREE_MAX_NAME + 1];
-    snprintf(file, sizeof file, "model-%s.gguf", search->type);
-    if (strcasecmp(name, file) != 0 && strcasecmp(name, search->type) != 0)
-        return true;
-    snprintf(search->found, sizeof search->found, "%s", name);
-    return false;
+    text_guess_try(&search->guess, type);
+    if (search->guess.best != type)
+        return;
+    snprintf(search->best, sizeof search->best, "%s", type);
+    search->guess.best = search->best;
+    snprintf(search->file, sizeof search->file, "%s", file);
 }
 
-/* Returns the path in gguf/ of a type or file that was typed without its directory; NULL: none is listed. */
-static const char *file_of_type(struct tree *tree, const char *type, struct arena *arena)
+static bool guess_type(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
-    struct node_attributes gguf;
-    struct type_search search = {.type = type};
+    static const char before[] = "model-", after[] = ".gguf", medium[] = "_M";
+    char type[TREE_MAX_NAME + 1];
+    if (!text_starts_with(name, before) || !text_ends_with(name, after))
+        return true;
+    snprintf(type, sizeof type, "%.*s", (int)(strlen(name) - strlen(before) - strlen(after)), name + strlen(before));
+    try_type(context, type, name);
+    if (text_ends_with(type, medium)) { /* llama-quantize takes Q4_K for Q4_K_M */
+        type[strlen(type) - strlen(medium)] = '\0';
+        try_type(context, type, name);
+    }
+    return true;
+}
+
+/* Returns the path of the file in gguf/ with the name or type that was typed without its directory, or with the nearest
+ * type; NULL: none is listed. */
+static const char *file_in_gguf(struct tree *tree, const char *typed, struct arena *arena)
+{
+    struct node_attributes gguf, file;
+    struct type_search search = {.guess.typed = typed};
     if (!tree_lookup(tree, TREE_ROOT, "gguf", &gguf))
         return NULL;
-    tree_list_names(tree, gguf.id, 0, try_type, &search);
-    return *search.found != '\0' ? arena_printf(arena, "gguf/%s", search.found) : NULL;
+    if (tree_lookup(tree, gguf.id, typed, &file))
+        return arena_printf(arena, "gguf/%s", typed);
+    tree_list_names(tree, gguf.id, 0, guess_type, &search);
+    return *search.file != '\0' ? arena_printf(arena, "gguf/%s", search.file) : NULL;
 }
 
 /* Returns a hint for the message about a path whose last part is not in the directory. */
@@ -141,7 +159,7 @@ static bool is_absent(struct tree *tree, node_id directory, const char *name, co
         error_set(error, "there is no '%s': %s", path, reason);
     else if (directory == TREE_ROOT && (meant = file_of_tensor(tree, whole, arena)) != NULL)
         error_set(error, "there is no file '%s'; the tensor of that name is '%s'", whole, meant);
-    else if (directory == TREE_ROOT && (meant = file_of_type(tree, whole, arena)) != NULL)
+    else if (directory == TREE_ROOT && (meant = file_in_gguf(tree, whole, arena)) != NULL)
         error_set(error, "there is no '%s'; did you mean '%s'?", whole, meant);
     else
         error_set(error, "there is no '%s'%s", path, hint_at(tree, directory, name, path, arena));

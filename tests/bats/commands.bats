@@ -194,7 +194,7 @@ tensors/u8
     fails 1 "'tensors/f32/iq1_s': it needs an importance matrix: -o imatrix=FILE" "$WFS" cat "$SOURCE" tensors/f32/iq1_s
     fails 1 "'tensors/f32/bf16.npy': numpy has no such type" "$WFS" cat "$SOURCE" tensors/f32/bf16.npy
     fails 1 "'tensors/f32/F16'; did you mean 'tensors/f32/f16'?" "$WFS" cat "$SOURCE" tensors/f32/F16
-    for type in Q4_K_M q4_k_m model-Q4_K_M.gguf; do
+    for type in Q4_K_M q4_k_m model-Q4_K_M.gguf Q4K q4km; do
         fails 1 "there is no '$type'; did you mean 'gguf/model-Q4_K_M.gguf'?" "$WFS" cp "$llama" "$type" "$OUT"
     done
     fails 1 "there is no 'gguf/split': -o split=SIZE|N" "$WFS" cat "$llama" gguf/split/model-00001-of-00002.gguf

@@ -64,6 +64,7 @@ static void guesses(void)
     CHECK_TEXT(guess("cats"), "cat");
     CHECK_TEXT(guess("model-q4k"), "none");
     CHECK_TEXT(guess("q4_K"), "Q4_K_M");
+    CHECK_TEXT(guess("Q4K"), "Q4_K_M");
     CHECK_TEXT(guess("verify"), "none");
     CHECK_TEXT(guess(""), "none");
     CHECK_TEXT(guess("x"), "none");

@@ -89,6 +89,19 @@ void html_put_text(struct buffer *out, const char *text)
     html_put_text_n(out, text, strlen(text));
 }
 
+void html_put_lines(struct buffer *out, const char *text, size_t length)
+{
+    buffer_append_text(out, "<pre>");
+    for (const char *line = text; line < text + length;) {
+        const char *end = memchr(line, '\n', (size_t)(text + length - line));
+        end = end != NULL ? end : text + length;
+        html_put_text_n(out, line, (size_t)(end - line));
+        buffer_append_text(out, "\n");
+        line = end + 1;
+    }
+    buffer_append_text(out, "</pre>");
+}
+
 void html_put_path(struct buffer *out, const char *path)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";

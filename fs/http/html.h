@@ -16,6 +16,9 @@ void html_end(struct buffer *out);
 void html_put_text_n(struct buffer *out, const char *text, size_t length);
 void html_put_text(struct buffer *out, const char *text);
 
+/* Appends a text of several lines as it is written. */
+void html_put_lines(struct buffer *out, const char *text, size_t length);
+
 /* Appends a path of a URL, percent-encoded except for its slashes; also fit for the value of a parameter. */
 void html_put_path(struct buffer *out, const char *path);
 

@@ -7,6 +7,7 @@
 #include "fs/http/query.h"
 #include "fs/http/viewer_diff.h"
 #include "fs/http/viewer_tensor.h"
+#include "fs/http/viewer_tokenizer.h"
 #include "fs/tree/name.h"
 #include "text/json_write.h"
 
@@ -111,11 +112,24 @@ static void put_tensor(struct buffer *out, const struct shown_tensors *shown, si
     buffer_append_text(out, "</td></tr>\n");
 }
 
-static void put_filter(struct buffer *out, const char *text)
+void viewer_put_filter(struct buffer *out, const char *page, const char *text)
 {
-    buffer_append_text(out, "<form><label>Names with <input name=\"q\" value=\"");
+    buffer_append_text(out, "<form>");
+    if (page != NULL)
+        buffer_printf(out, "<input type=\"hidden\" name=\"%s\">", page);
+    buffer_append_text(out, "<label>Names with <input name=\"q\" value=\"");
     html_put_text(out, text);
     buffer_append_text(out, "\"></label> <button>Filter</button></form>\n");
+}
+
+void viewer_put_next(struct buffer *out, const char *page, const char *text, const struct viewer_page *rows)
+{
+    if (rows->n_found <= rows->first || rows->n_found - rows->first <= rows->most)
+        return;
+    buffer_printf(out, "<p><a href=\"?%s%sq=", page != NULL ? page : "", page != NULL ? "&amp;" : "");
+    html_put_path(out, text);
+    buffer_printf(out, "&amp;from=%" PRIu64 "\">the next %" PRIu64 " of %" PRIu64 "</a></p>\n",
+                  rows->first + rows->most, rows->most, rows->n_found);
 }
 
 static bool has_text(const struct tensor *tensor, const char *text)
@@ -128,7 +142,7 @@ static void put_tensors(struct buffer *out, const struct shown_tensors *shown, c
 {
     uint64_t n_found = 0;
     buffer_printf(out, "<h2 id=\"tensors\">Tensors: %zu</h2>\n", shown_tensors_count(shown));
-    put_filter(out, text);
+    viewer_put_filter(out, NULL, text);
     buffer_append_text(out, "<table class=\"sort\"><tr><th>name</th><th>shape</th><th>type</th><th "
                             "class=\"n\">size</th></tr>\n");
     for (size_t i = 0; i < shown_tensors_count(shown); i++) {
@@ -140,12 +154,7 @@ static void put_tensors(struct buffer *out, const struct shown_tensors *shown, c
         n_found++;
     }
     buffer_append_text(out, "</table>\n");
-    if (n_found <= first || n_found - first <= TENSORS_OF_PAGE)
-        return;
-    buffer_append_text(out, "<p><a href=\"?q=");
-    html_put_path(out, text);
-    buffer_printf(out, "&amp;from=%" PRIu64 "#tensors\">the next %d of %" PRIu64 "</a></p>\n", first + TENSORS_OF_PAGE,
-                  TENSORS_OF_PAGE, n_found);
+    viewer_put_next(out, NULL, text, &(struct viewer_page){first, TENSORS_OF_PAGE, n_found});
 }
 
 static void put_document(struct buffer *out, const struct checkpoint *checkpoint, const char *name)
@@ -158,17 +167,12 @@ static void put_document(struct buffer *out, const struct checkpoint *checkpoint
     char *text = source_read_text(file->source, MOST_DOCUMENT, &length, &error);
     buffer_append_text(out, "<details><summary>");
     html_put_text(out, name);
-    buffer_append_text(out, "</summary><pre>");
-    for (const char *line = text; text != NULL && line < text + length;) {
-        const char *end = memchr(line, '\n', (size_t)(text + length - line));
-        end = end != NULL ? end : text + length;
-        html_put_text_n(out, line, (size_t)(end - line));
-        buffer_append_text(out, "\n");
-        line = end + 1;
-    }
-    if (text == NULL)
+    buffer_append_text(out, "</summary>");
+    if (text != NULL)
+        html_put_lines(out, text, length);
+    else
         html_put_text(out, error.message);
-    buffer_append_text(out, "</pre></details>\n");
+    buffer_append_text(out, "</details>\n");
     free(text);
 }
 
@@ -190,11 +194,22 @@ static void put_keys(struct buffer *out, const struct checkpoint *checkpoint)
     buffer_append_text(out, "</table></details>\n");
 }
 
-static void put_configuration(struct buffer *out, const struct checkpoint *checkpoint)
+static void put_tokenizer_link(struct buffer *out, const struct repository *model)
 {
+    const struct gguf_kvs *keys = viewer_tokenizer(model);
+    enum gguf_type type;
+    uint64_t n_tokens;
+    if (keys != NULL && gguf_array_outline(gguf_kvs_find(keys, "tokenizer.ggml.tokens"), &type, &n_tokens))
+        buffer_printf(out, "<p><a href=\"?tokenizer\">The tokenizer</a> has %" PRIu64 " tokens.</p>\n", n_tokens);
+}
+
+static void put_configuration(struct buffer *out, const struct repository *model)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(model->tree);
     static const char *const documents[] = {"config.json", "generation_config.json", "tokenizer_config.json",
                                             "special_tokens_map.json", "model_index.json"};
     buffer_append_text(out, "<h2 id=\"configuration\">Configuration and tokenizer</h2>\n");
+    put_tokenizer_link(out, model);
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         put_document(out, checkpoint, documents[i]);
     if (checkpoint->metadata.n_kvs > 0)
@@ -217,12 +232,22 @@ static void put_comparisons(struct buffer *out, const struct repositories *repos
     buffer_append_text(out, "</ul>\n");
 }
 
+static const char *text_in(const struct query *query, const char *name)
+{
+    const char *value = query_value(query, name);
+    return value != NULL ? value : "";
+}
+
+static uint64_t number_in(const struct query *query, const char *name)
+{
+    return strtoull(text_in(query, name), NULL, 10);
+}
+
 static void answer_model(const struct repositories *repositories, const struct repository *model,
                          const struct http_request *request, const struct query *query, const char *root,
                          struct answer *answer)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(model->tree);
-    const char *text = query_value(query, "q"), *from = query_value(query, "from");
     struct buffer *out = html_begin(answer, model->base);
     buffer_printf(out,
                   "<p><a href=\"%s\">all models</a> &middot; <a href=\"#files\">files</a> &middot; <a "
@@ -234,8 +259,8 @@ static void answer_model(const struct repositories *repositories, const struct r
     html_put_size(out, checkpoint_bytes(checkpoint));
     buffer_append_text(out, ".</p>\n");
     put_repositories(out, repositories, model, request, root, answer->arena);
-    put_tensors(out, tree_shown(model->tree), text != NULL ? text : "", from != NULL ? strtoull(from, NULL, 10) : 0);
-    put_configuration(out, checkpoint);
+    put_tensors(out, tree_shown(model->tree), text_in(query, "q"), number_in(query, "from"));
+    put_configuration(out, model);
     put_comparisons(out, repositories, model);
     html_end(out);
 }
@@ -268,15 +293,16 @@ void viewer_answer(const struct repositories *repositories, const struct http_re
 {
     const struct repository *model = find(repositories, route->repository), *other;
     struct query query = parse_form(request->query, answer->arena);
-    const char *tensor = query_value(&query, "tensor"), *diff = query_value(&query, "diff"),
-               *matrix = query_value(&query, "matrix");
+    const char *tensor = query_value(&query, "tensor"), *diff = query_value(&query, "diff");
     size_t index;
     if (model == NULL || *route->path != '\0') {
         answer_fail(answer, 404, "RepoNotFound", "there is no model '%s' here", route->repository);
     } else if (tensor != NULL && find_tensor(tree_shown(model->tree), tensor, &index)) {
-        viewer_answer_tensor(model, index, matrix != NULL ? strtoull(matrix, NULL, 10) : 0, answer);
+        viewer_answer_tensor(model, index, number_in(&query, "matrix"), answer);
     } else if (tensor != NULL) {
         answer_fail(answer, 404, "EntryNotFound", "%s has no tensor '%s'", model->base, tensor);
+    } else if (query_value(&query, "tokenizer") != NULL) {
+        viewer_answer_tokenizer(model, text_in(&query, "q"), number_in(&query, "from"), answer);
     } else if (diff == NULL) {
         answer_model(repositories, model, request, &query, route->is_directory ? "../../../" : "../../", answer);
     } else if ((other = find(repositories, diff)) != NULL) {

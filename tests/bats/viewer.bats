@@ -186,6 +186,40 @@ END
     run ! grep -qE '<a [^>]*view/' "$OUT/page.html"
 }
 
+@test "a tokenizer's page has its tokens, their types and the chat template" {
+    "$PYTHON" "$HERE/../data/make.py" sample "$OUT/tiny"
+    "$PYTHON" - "$OUT/tiny/tokenizer_config.json" <<'END'
+import json, pathlib, sys
+path = pathlib.Path(sys.argv[1])
+path.write_text(json.dumps(json.loads(path.read_text()) | {"chat_template": "<b>{{ messages }}</b>\nsecond"}))
+END
+    write_file "$OUT/m.safetensors" <<'END'
+tensors["w"] = numpy.ones(3)
+END
+    offer "acme/Tiny=$OUT/tiny" "acme/M=$OUT/m.safetensors"
+    page /view/acme/Tiny
+    grep -qF 'href="?tokenizer"' "$OUT/page.html"
+    page '/view/acme/Tiny?tokenizer'
+    grep -qE '^<b>\{\{ messages \}\}</b> second|</b>.*second' "$OUT/page"
+    run ! grep -q '<b>' "$OUT/page.html"
+    "$PYTHON" - "$OUT/page.html" "$OUT/tiny/tokenizer.json" <<'END'
+import html, json, re, sys
+rows = re.findall(r'<tr><td class="n">(\d+)</td><td><code>(.*?)</code></td><td>(.*?)</td>', open(sys.argv[1]).read())
+tokenizer = json.load(open(sys.argv[2]))
+tokens = {index: text for text, index in tokenizer["model"]["vocab"].items()}
+special = {token["id"] for token in tokenizer["added_tokens"] if token["special"]}
+tokens.update({token["id"]: token["content"] for token in tokenizer["added_tokens"]})
+assert len(rows) == min(500, len(tokens)) > 100
+for index, text, kind in rows:
+    assert html.unescape(text) == tokens[int(index)], (index, text)
+    assert kind == ("control" if int(index) in special else "normal"), (index, kind)
+END
+    page '/view/acme/Tiny?tokenizer&q=%3Cno+such+token%3E&from=18446744073709551615'
+    grep -qF 'value="&#60;no such token&#62;"' "$OUT/page.html"
+    run ! grep -q '<code>' "$OUT/page.html"
+    [ "$(status_of "$URL/view/acme/M?tokenizer")" = 404 ]
+}
+
 @test "two models are compared by layer" {
     write_file "$OUT/a.safetensors" <<'END'
 for layer in 0, 1:

@@ -30,6 +30,21 @@ char *size_text(uint64_t n_bytes, char out[SIZE_TEXT])
     return out;
 }
 
+char *number_text(uint64_t number, char out[NUMBER_TEXT])
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } scales[] = {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+        if ((double)number >= scales[i].unit) {
+            snprintf(out, NUMBER_TEXT, "%.2f %s", (double)number / scales[i].unit, scales[i].name);
+            return out;
+        }
+    snprintf(out, NUMBER_TEXT, "%" PRIu64, number);
+    return out;
+}
+
 static double seconds_between(const struct timespec *from, const struct timespec *to)
 {
     return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;

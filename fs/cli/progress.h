@@ -26,3 +26,7 @@ void progress_of_stages(void);
 /* Writes "1.23 GB" or "17 bytes": powers of 1000, three digits. Returns `out`. */
 enum { SIZE_TEXT = 16 };
 char *size_text(uint64_t n_bytes, char out[SIZE_TEXT]);
+
+/* Writes "7.24 billion", or all digits of a number below a million. Returns `out`. */
+enum { NUMBER_TEXT = 32 };
+char *number_text(uint64_t number, char out[NUMBER_TEXT]);

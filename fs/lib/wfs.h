@@ -202,6 +202,11 @@ WFS_API void *wfs_tensor_map(wfs_model *model, size_t index, const char *dtype, 
 /* Ends a mapping of wfs_tensor_map(), of the size it returned. */
 WFS_API void wfs_unmap(void *bytes, uint64_t size);
 
+/* Describes a model: its class, family, tokenizer, parameters, files and notes. The result is the JSON object that
+ * `wfs info --json` prints, without its members "wfs" and "schema": docs/metadata.md. Plans all files and opens all
+ * components. wfs_text_free() frees it. */
+WFS_API char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error);
+
 /* Compares a GGUF with what wfs makes of a source, opened with `options` as by wfs_open(): whether it was made from
  * that source, by which build, and what differs. The result is the JSON object that `wfs verify --json` prints, without
  * its members "wfs" and "schema": docs/trust.md. wfs_text_free() frees it. */

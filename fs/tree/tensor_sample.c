@@ -1,6 +1,7 @@
 #include "fs/tree/tensor_sample.h"
 
 #include "quant/views/convert.h"
+#include "quant/views/loss.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -137,13 +138,9 @@ static bool type_error(const struct dtype *type, const float *values, size_t n, 
     float *decoded = memory_alloc(n * sizeof *decoded);
     kernels.encode(values, blocks, n_blocks);
     kernels.decode(blocks, decoded, n_blocks);
-    double squares = 0, differences = 0;
-    for (size_t i = 0; i < n; i++) {
-        squares += (double)values[i] * (double)values[i];
-        double difference = (double)decoded[i] - (double)values[i];
-        differences += difference * difference;
-    }
-    *ret_error = (struct type_error){type, squares > 0 ? sqrt(differences / squares) : 0};
+    struct loss loss = {0};
+    loss_add(&loss, values, decoded, n, NULL);
+    *ret_error = (struct type_error){type, loss_relative(&loss)};
     free(decoded);
     free(blocks);
     return isfinite(ret_error->relative_error);

@@ -108,6 +108,7 @@ _FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "tensor_read": (c_bool, [c_void_p, c_size_t, c_char_p, POINTER(Slice), c_void_p, c_uint64, _ERROR]),
     "tensor_map": (c_void_p, [c_void_p, c_size_t, c_char_p, POINTER(Slice), POINTER(c_uint64)]),
     "unmap": (None, [c_void_p, c_uint64]),
+    "info_json": (c_void_p, [c_void_p, _ERROR]),
     "compare": (c_void_p, [c_void_p, c_char_p, c_char_p, POINTER(c_char_p), _ERROR]),
     "attest": (c_void_p, [c_void_p, POINTER(c_char_p), c_size_t, _ERROR]),
     "text_free": (None, [c_void_p]),

@@ -280,6 +280,12 @@ class Model:
         text: dict[str, Any] = json.loads(self.read("metadata.json"))
         return text
 
+    def info(self) -> dict[str, Any]:
+        """What ``wfs info --json`` prints: `architecture`, `family`, `tokenizer`, `parameters`, `files`, `notes` ... Plans
+        all files and opens all components; Ctrl-C waits for the end."""
+        result: dict[str, Any] = json.loads(call_for_text(lib.wfs_info_json, self._open_handle().pointer, path=self.source))
+        return result
+
     def raw(self, path: PathLike) -> RawFile:
         """Opens a file without a buffer."""
         return RawFile(self._open_handle(), path)

@@ -83,6 +83,7 @@ assert len(printed) == 8 and numpy.array_equal(values, printed), (values, printe
     run -1 "$WFS" verify --json "$out/other.gguf" "$out/made.gguf"
     printf '%s' "$output" >"$out/other.json"
     "$WFS" attest -o name=Other "$llama" hf model.gguf >"$out/statement"
+    "$WFS" info --json -o name=Other "$llama" >"$out/info.json"
     PYTHONPATH=$HERE/../../python WFS_LIBRARY=$BUILD/fs/lib/libwfs.so "$PYTHON" - "$llama" "$out" <<'END'
 import errno, json, pathlib, sys, wfs
 llama, out = map(pathlib.Path, sys.argv[1:])
@@ -102,6 +103,7 @@ assert other["answer"] == "different" and other == printed("other.json"), other
 assert failure(lambda: wfs.compare(llama, llama))[1].endswith("not a GGUF file")
 assert failure(lambda: wfs.compare(out / "made.gguf", llama, allow_other=True))[0] == errno.EINVAL
 model = wfs.open(llama, name="Other")
+assert model.info() == printed("info.json") and model.info()["layers"] == 2, model.info()
 assert model.attest("hf", "model.gguf") + "\n" == (out / "statement").read_text()
 assert failure(lambda: model.attest("hf", "absent"))[0] == errno.ENOENT
 assert failure(model.attest)[0] == errno.EINVAL

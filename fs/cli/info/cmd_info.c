@@ -3,7 +3,9 @@
 #include "fs/cli/command.h"
 #include "fs/cli/info/info_models.h"
 #include "fs/cli/info/info_pages.h"
+#include "fs/cli/info/json_page.h"
 #include "fs/cli/terminal.h"
+#include "fs/lib/info/info_json.h"
 #include "fs/tree/component_files.h"
 
 #include <stdio.h>
@@ -11,25 +13,30 @@
 #include <string.h>
 
 /* Prints the page of a source; with `all`, also its lists, and then the pages of its components. */
-static void print_page(struct tree *tree, bool all, bool json, bool colour)
+static void print_page(struct tree *tree, bool all, bool colour)
 {
     struct profile profile;
     struct arena *arena = arena_new();
     const struct components *components = tree_checkpoint(tree)->components;
     profile_gather(&profile, tree, arena);
-    if (json)
-        print_info_json(tree, &profile);
-    else
-        print_summary(tree, &profile, colour);
-    if (all && !json)
+    print_summary(tree, &profile, colour);
+    if (all)
         print_lists(tree, &profile);
-    for (size_t i = 0; all && !json && components != NULL && i < components->count; i++) {
+    for (size_t i = 0; all && components != NULL && i < components->count; i++) {
         struct tree *component = tree_of_component(tree, &components->items[i]);
         putchar('\n');
         if (component != NULL)
-            print_page(component, all, json, colour);
+            print_page(component, all, colour);
     }
     arena_free(arena);
+}
+
+static void print_json(struct tree *tree)
+{
+    struct json_page page;
+    json_page_begin(&page);
+    info_put(&page.writer, tree);
+    json_page_print(&page);
 }
 
 enum { FLAG_QUANTIZATION, FLAG_ALL, FLAG_JSON, FLAG_ARCHITECTURES, FLAG_COLOUR, FLAG_HTML, FLAG_CHECK };
@@ -94,8 +101,10 @@ static int run(const struct invocation *invocation)
     tree_on_checkpoint(tree, NULL, NULL); /* no messages about components: the page has them */
     if (is_library) {
         print_library(tree, invocation->arguments[0]);
+    } else if (!invocation->flags[FLAG_QUANTIZATION] && invocation->flags[FLAG_JSON]) {
+        print_json(tree);
     } else if (!invocation->flags[FLAG_QUANTIZATION]) {
-        print_page(tree, invocation->flags[FLAG_ALL], invocation->flags[FLAG_JSON], colour);
+        print_page(tree, invocation->flags[FLAG_ALL], colour);
     } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->request.references,
                                     &tree_options(tree)->request.quantize, &quantization_page, &error)) {
         report("%s", error.message);

@@ -1,8 +1,8 @@
 #include "fs/cli/info/info_components.h"
 
-#include "fs/cli/info/profile.h"
+#include "fs/cli/progress.h"
+#include "fs/lib/info/profile.h"
 #include "fs/tree/component_files.h"
-#include "fs/tree/inventory.h"
 
 #include <inttypes.h>
 
@@ -48,26 +48,4 @@ void component_text(struct tree *tree, const struct component *component, struct
             buffer_append_text(text, "; its GGUF is a plain container, which llama.cpp cannot run");
     }
     arena_free(arena);
-}
-
-void put_components(struct json_writer *writer, struct tree *tree, put_component_profile *put)
-{
-    const struct components *components = tree_checkpoint(tree)->components;
-    json_put_template(writer, "\n'components': [");
-    for (size_t i = 0; components != NULL && i < components->count; i++) {
-        struct tree *own = tree_of_component(tree, &components->items[i]);
-        struct profile profile = {0};
-        struct arena *arena = arena_new();
-        if (own != NULL)
-            profile_gather(&profile, own, arena);
-        json_put_template(writer, "\n{'name': %s, 'class': %s, 'format': %s, 'failure': %s", components->items[i].name,
-                          components->items[i].class_name, own != NULL ? tree_checkpoint(own)->format : NULL,
-                          own != NULL ? tree_checkpoint(own)->failure : NULL);
-        put(writer, &profile);
-        if (own != NULL)
-            put_sources(writer, tree_checkpoint(own));
-        json_end(writer);
-        arena_free(arena);
-    }
-    json_end(writer);
 }

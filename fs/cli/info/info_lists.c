@@ -1,5 +1,6 @@
 #include "fs/cli/info/info_merge.h"
 #include "fs/cli/info/info_pages.h"
+#include "fs/cli/progress.h"
 #include "fs/tree/subjects.h"
 
 #include "base/text.h"

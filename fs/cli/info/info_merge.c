@@ -49,31 +49,3 @@ void print_merge(const struct checkpoint *checkpoint)
     }
     arena_free(arena);
 }
-
-void put_merge(struct json_writer *writer, const struct checkpoint *checkpoint)
-{
-    const struct recipe_plan *plan = recipe_plan_of(checkpoint);
-    if (plan == NULL) {
-        json_put_null(writer, "merge");
-        return;
-    }
-    struct arena *arena = arena_new();
-    const struct recipe_steps steps = recipe_plan_steps(plan, arena);
-    const struct recipe *recipe = plan->recipe;
-    json_put_template(writer,
-                      "\n'merge': {'method': %s, 'base': %s, 'config': %s, 'reads': %u, 'cost': %s, 'models': [",
-                      recipe->method->name, recipe->base != NO_MODEL ? recipe->models[recipe->base].text : NULL,
-                      plan->donor, recipe_steps_bytes(&steps), recipe_plan_cost(plan));
-    for (size_t i = 0; i < recipe->n_models; i++)
-        json_put_text(writer, NULL, recipe->models[i].text);
-    json_put_template(writer, "], 'tensors': [");
-    for (size_t i = 0; i < steps.count; i++) {
-        struct buffer line = {0};
-        recipe_plan_describe(plan, &steps.items[i], &line);
-        json_put_template(writer, "\n{'name': %s, 'plan': %t}", steps.items[i].name, (const char *)line.bytes,
-                          line.length);
-        buffer_free(&line);
-    }
-    arena_free(arena);
-    json_put_template(writer, "]}");
-}

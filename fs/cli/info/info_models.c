@@ -5,7 +5,6 @@
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "models/diffusion/state_dict.h"
-#include "models/facts.h"
 #include "models/families/families.h"
 #include "models/families/groups.h"
 #include "models/projectors/projectors.h"
@@ -71,28 +70,6 @@ void print_architectures_json(void)
         json_put_template(&page.writer, "\n{'gguf': %s, 'family': %s}", (*row)->name, (*row)->summary);
     json_end(&page.writer);
     json_page_print(&page);
-}
-
-/* One progress for the values of all mixes. */
-struct meter {
-    struct progress progress;
-    size_t n_done; /* mixes */
-    uint64_t bytes_per_mix;
-};
-
-static void show_share(void *context, double share)
-{
-    struct meter *meter = context;
-    progress_set(&meter->progress,
-                 meter->n_done * meter->bytes_per_mix + (uint64_t)(share * (double)meter->bytes_per_mix));
-}
-
-static size_t count_mixes(void)
-{
-    size_t n_mixes = 0;
-    while (mixes[n_mixes].name != NULL)
-        n_mixes++;
-    return n_mixes;
 }
 
 static void print_row(const struct quantization *row, bool is_choice, bool is_best, bool colour)
@@ -171,13 +148,15 @@ static void print_rows_json(const struct quantization *rows, size_t n_rows)
 }
 
 /* Prints the page for a browser, which also shows the distribution of weights. */
-static bool print_html(const struct gguf_model *model, const struct quantization *rows, size_t n_rows, bool all,
-                       bool by_importance, struct error *error)
+static bool print_html(const struct quantizations *measured, bool all, bool by_importance, struct error *error)
 {
-    struct quantization_report report = {
-        .model = model, .rows = rows, .n_rows = n_rows, .all = all, .by_importance = by_importance};
+    struct quantization_report report = {.model = measured->model,
+                                         .rows = measured->rows,
+                                         .n_rows = measured->n_rows,
+                                         .all = all,
+                                         .by_importance = by_importance};
     struct weight_kind *kinds;
-    if (!weights_measure(model, &kinds, &report.n_kinds, error))
+    if (!weights_measure(measured->model, &kinds, &report.n_kinds, error))
         return false;
     report.kinds = kinds;
     print_quantization_html(&report);
@@ -189,35 +168,16 @@ bool print_quantizations(const struct checkpoint *checkpoint, const struct refer
                          const struct quantize_options *options, const struct quantization_page *page,
                          struct error *error)
 {
-    if (facts_of(checkpoint).is_adapter)
-        return error_set(error, "%s: a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base",
-                         checkpoint->path);
-    if (state_dict_of(checkpoint) != NULL)
-        return error_set(error, "%s: a diffusion model: quantizations of language models are measured, not of these",
-                         checkpoint->path);
-    struct gguf_model *model = gguf_model_new(checkpoint, references, error);
-    if (model == NULL)
+    struct quantizations measured;
+    if (!quantizations_measure(checkpoint, references, options, page->all, &measured, error))
         return false;
-    struct meter meter = {.bytes_per_mix = quantization_bytes(model, page->all)};
-    const struct gguf_edition edition = {.model = model, .outline = quantize_outline_of(model, model->arena)};
-    bool done = edition.outline != NULL ||
-                error_set(error, "%s: no family of models is known for it, so nothing is quantized", checkpoint->path);
-    struct quantization *rows = memory_alloc(count_mixes() * sizeof *rows);
-    memset(rows, 0, count_mixes() * sizeof *rows);
-    progress_begin(&meter.progress, "measuring", count_mixes() * meter.bytes_per_mix);
-    for (; done && mixes[meter.n_done].name != NULL; meter.n_done++)
-        done = quantization_measure(&edition, &mixes[meter.n_done], options, page->all, show_share, &meter,
-                                    &rows[meter.n_done], error);
-    progress_end(&meter.progress);
-    if (done && page->html)
-        done = print_html(model, rows, meter.n_done, page->all, options->imatrix != NULL, error);
-    else if (done && page->json)
-        print_rows_json(rows, meter.n_done);
-    else if (done)
-        print_rows(rows, meter.n_done, page, options->imatrix != NULL);
-    for (size_t i = 0; i < meter.n_done; i++)
-        quantization_free(&rows[i]);
-    free(rows);
-    gguf_model_free(model);
+    bool done = true;
+    if (page->html)
+        done = print_html(&measured, page->all, options->imatrix != NULL, error);
+    else if (page->json)
+        print_rows_json(measured.rows, measured.n_rows);
+    else
+        print_rows(measured.rows, measured.n_rows, page, options->imatrix != NULL);
+    quantizations_free(&measured);
     return done;
 }

@@ -1,7 +1,7 @@
-/* Pages of `wfs info` about a source: one that fits a screen, its lists, and JSON. */
+/* Pages of `wfs info` about a source: one that fits a screen, and its lists. */
 #pragma once
 
-#include "fs/cli/info/profile.h"
+#include "fs/lib/info/profile.h"
 #include "fs/tree/tree.h"
 
 /* Prints the source, the files read, the files of a mount and the files left out. On a terminal, breaks lines at words
@@ -13,5 +13,3 @@ void print_lists(struct tree *tree, const struct profile *profile);
 
 /* Prints the models of a library, none of which is opened. */
 void print_library(struct tree *tree, const char *source);
-
-void print_info_json(struct tree *tree, const struct profile *profile);

@@ -1,4 +1,5 @@
 #include "fs/cli/info/info_pages.h"
+#include "fs/cli/progress.h"
 
 #include "base/text.h"
 #include "fs/cli/info/info_components.h"

@@ -1,8 +1,8 @@
 /* The measurements of `wfs info --quantization` as a self-contained HTML page. */
 #pragma once
 
-#include "fs/cli/info/quantization.h"
-#include "fs/cli/info/weight_kinds.h"
+#include "fs/lib/info/quantization.h"
+#include "fs/lib/info/weight_kinds.h"
 
 struct quantization_report {
     const struct gguf_model *model;

@@ -1,5 +1,6 @@
-/* Judging files: what they are made from, and whether others are the same. */
+/* Texts for programs: what a model is, what files are made from, and whether others are the same. */
 #include "fs/lib/attestation.h"
+#include "fs/lib/info/info_json.h"
 #include "fs/lib/verification.h"
 
 #include <errno.h>
@@ -10,6 +11,29 @@ static char *finish_text(struct buffer *text)
 {
     buffer_append(text, "", 1);
     return (char *)text->bytes;
+}
+
+struct info_call {
+    wfs_model *model;
+    char *text;
+};
+
+static bool describe(void *context, struct error *error)
+{
+    struct info_call *call = context;
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
+    json_begin_object(&writer, NULL);
+    info_put(&writer, call->model->tree);
+    json_end(&writer);
+    call->text = finish_text(&text);
+    return true;
+}
+
+char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error)
+{
+    struct info_call call = {model, NULL};
+    return lib_call(model->context, describe, &call, ret_error) ? call.text : NULL;
 }
 
 struct compare_call {

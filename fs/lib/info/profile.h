@@ -1,8 +1,7 @@
-/* The facts about a source on the pages of `wfs info`. */
+/* The facts about a source that `wfs info` shows. */
 #pragma once
 
 #include "formats/checkpoint.h"
-#include "fs/cli/progress.h"
 #include "fs/tree/tree.h"
 
 enum { PROFILE_MAX_KINDS = 128 };
@@ -46,7 +45,3 @@ void profile_gather(struct profile *profile, const struct tree *tree, struct are
 
 /* Returns the bytes of the stored values. */
 uint64_t tensor_bytes(const struct tensor *tensor);
-
-/* Writes "7.24 billion", or all digits of a number below a million. Returns `out`. */
-enum { NUMBER_TEXT = 32 };
-char *number_text(uint64_t number, char out[NUMBER_TEXT]);

@@ -1,4 +1,4 @@
-#include "fs/cli/info/profile.h"
+#include "fs/lib/info/profile.h"
 
 #include "fs/tree/content_options.h"
 #include "models/derive/adapter.h"
@@ -17,21 +17,6 @@
 uint64_t tensor_bytes(const struct tensor *tensor)
 {
     return dtype_bytes(tensor->dtype, tensor_elements(tensor));
-}
-
-char *number_text(uint64_t number, char out[NUMBER_TEXT])
-{
-    static const struct {
-        double unit;
-        const char *name;
-    } scales[] = {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}};
-    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
-        if ((double)number >= scales[i].unit) {
-            snprintf(out, NUMBER_TEXT, "%.2f %s", (double)number / scales[i].unit, scales[i].name);
-            return out;
-        }
-    snprintf(out, NUMBER_TEXT, "%" PRIu64, number);
-    return out;
 }
 
 /* A packed weight, or a tensor that is no part of one. */

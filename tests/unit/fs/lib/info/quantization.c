@@ -1,5 +1,5 @@
 /* The bytes that a progress announces are those that are measured; which files are the best of their size. */
-#include "fs/cli/info/quantization.h"
+#include "fs/lib/info/quantization.h"
 
 #include "tests/unit/check.h"
 

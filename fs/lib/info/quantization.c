@@ -1,8 +1,12 @@
-#include "fs/cli/info/quantization.h"
+#include "fs/lib/info/quantization.h"
 
 #include "base/lock.h"
+#include "fs/lib/stage.h"
 #include "fs/tree/pool.h"
+#include "models/diffusion/state_dict.h"
+#include "models/facts.h"
 #include "quant/views/convert.h"
+#include "quant/views/loss.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,38 +24,46 @@ struct task {
     uint64_t first_run, n_runs, stride; /* every stride-th run of the tensor */
 };
 
-/* Sums over elements; `weights` sums the importances that weight the other sums, 1 if unknown. */
-struct errors {
-    double squares, values, weights, largest;
-};
-
 struct measurement {
     struct lock lock;
     const struct task *tasks;
     size_t n_tasks, n_done;
-    double squares;            /* sum over tensors of mean square error times elements */
-    struct errors *of_tensors; /* the sums for each tensor of the artifact */
+    double squares;          /* sum over tensors of mean square error times elements */
+    struct loss *of_tensors; /* the sums for each tensor of the artifact */
     const struct artifact_tensor *tensors;
     double largest;
     bool failed;
     struct error *error;
-    void (*progress)(void *context, double share);
-    void *context;
+    uint64_t n_bytes, n_told; /* of the stage: the share of this mix, and what the stage was told of it */
 };
 
-static double weight_of(const struct artifact_tensor *tensor, uint64_t element)
+/* Tells the stage how far this mix is. */
+static void advance(struct measurement *measurement, double share)
+{
+    uint64_t n_bytes = (uint64_t)(share * (double)measurement->n_bytes);
+    stage_add(n_bytes - measurement->n_told);
+    measurement->n_told = n_bytes;
+}
+
+/* Fills in the importance of each element of a run; returns NULL if none is known. */
+static const float *weights_of(const struct artifact_tensor *tensor, uint64_t first, size_t n_elements,
+                               float weights[RUN_ELEMENTS])
 {
     const struct view *view = tensor->tensor->view;
     const float *importance = tensor->encoding.importance;
     if (importance == NULL)
-        return 1;
+        return NULL;
     uint64_t n_columns = view_row_elements(view), rows_per_matrix = view->n_elements / n_columns / view_matrices(view);
-    return importance[element / n_columns / rows_per_matrix * n_columns + element % n_columns];
+    for (size_t i = 0; i < n_elements; i++) {
+        uint64_t row = (first + i) / n_columns;
+        weights[i] = importance[row / rows_per_matrix * n_columns + (first + i) % n_columns];
+    }
+    return weights;
 }
 
-static bool measure_run(const struct artifact_tensor *tensor, uint64_t run, struct errors *errors, struct error *error)
+static bool measure_run(const struct artifact_tensor *tensor, uint64_t run, struct loss *loss, struct error *error)
 {
-    float exact[RUN_ELEMENTS], stored[RUN_ELEMENTS];
+    float exact[RUN_ELEMENTS], stored[RUN_ELEMENTS], weights[RUN_ELEMENTS];
     unsigned char blocks[RUN_ELEMENTS * sizeof(float)];
     const struct view *view = tensor->tensor->view;
     uint64_t first = run * RUN_ELEMENTS, left = view->n_elements - first;
@@ -61,13 +73,7 @@ static bool measure_run(const struct artifact_tensor *tensor, uint64_t run, stru
         !convert_read(view, tensor->encoding, first / block, n_elements / block, blocks, error))
         return error_prefix(error, "tensor '%.200s'", tensor->tensor->name);
     dtype_kernels(tensor->encoding.dtype).decode(blocks, stored, n_elements / block);
-    for (size_t i = 0; i < n_elements; i++) {
-        double difference = fabs((double)exact[i] - (double)stored[i]), weight = weight_of(tensor, first + i);
-        errors->squares += weight * difference * difference;
-        errors->values += weight * (double)exact[i] * (double)exact[i];
-        errors->weights += weight;
-        errors->largest = difference > errors->largest ? difference : errors->largest;
-    }
+    loss_add(loss, exact, stored, n_elements, weights_of(tensor, first, n_elements, weights));
     return true;
 }
 
@@ -76,28 +82,26 @@ static void run_task(void *context, size_t index)
     struct measurement *measurement = context;
     const struct task *task = &measurement->tasks[index];
     const struct view *view = task->tensor->tensor->view;
-    struct errors errors = {0};
+    struct loss loss = {0};
     struct error error;
     bool measured = true;
     for (uint64_t i = 0; i < task->n_runs && measured; i++)
-        measured = measure_run(task->tensor, (task->first_run + i) * task->stride, &errors, &error);
+        measured = measure_run(task->tensor, (task->first_run + i) * task->stride, &loss, &error);
 
     lock_take(&measurement->lock);
     if (!measured && !measurement->failed) {
         *measurement->error = error;
         measurement->failed = true;
     }
-    if (errors.weights > 0) {
+    if (loss.weights > 0) {
         uint64_t n_runs = (view->n_elements + RUN_ELEMENTS - 1) / RUN_ELEMENTS, n_measured = n_runs / task->stride;
         double share = (double)task->n_runs / (double)(n_measured ? n_measured : 1);
-        measurement->squares += errors.squares / errors.weights * (double)view->n_elements * share;
-        measurement->of_tensors[task->tensor - measurement->tensors].squares += errors.squares;
-        measurement->of_tensors[task->tensor - measurement->tensors].values += errors.values;
+        measurement->squares += loss.squares / loss.weights * (double)view->n_elements * share;
+        measurement->of_tensors[task->tensor - measurement->tensors].squares += loss.squares;
+        measurement->of_tensors[task->tensor - measurement->tensors].values += loss.values;
     }
-    measurement->largest = errors.largest > measurement->largest ? errors.largest : measurement->largest;
-    measurement->n_done++;
-    if (measurement->progress != NULL)
-        measurement->progress(measurement->context, (double)measurement->n_done / (double)measurement->n_tasks);
+    measurement->largest = loss.largest > measurement->largest ? loss.largest : measurement->largest;
+    advance(measurement, (double)++measurement->n_done / (double)measurement->n_tasks);
     lock_drop(&measurement->lock);
 }
 
@@ -152,7 +156,7 @@ static void sum_sizes(const struct artifact *artifact, uint64_t *ret_elements, u
 
 /* Keeps the error of each matrix. */
 static void keep_matrices(struct quantization *quantization, const struct artifact *artifact,
-                          const struct errors *of_tensors)
+                          const struct loss *of_tensors)
 {
     quantization->arena = arena_new();
     quantization->tensors = arena_array(quantization->arena, artifact->n_tensors, sizeof *quantization->tensors);
@@ -162,7 +166,7 @@ static void keep_matrices(struct quantization *quantization, const struct artifa
             quantization->tensors[quantization->n_tensors++] = (struct quantized_tensor){
                 .name = arena_strdup(quantization->arena, tensor->name),
                 .type = artifact->tensors[i].encoding.dtype,
-                .relative_error = sqrt(of_tensors[i].squares / of_tensors[i].values),
+                .relative_error = loss_relative(&of_tensors[i]),
             };
     }
 }
@@ -203,32 +207,79 @@ static bool measure(struct measurement *measurement, const struct artifact *arti
     return !measurement->failed;
 }
 
-bool quantization_measure(const struct gguf_edition *edition, const struct mix *mix,
-                          const struct quantize_options *options, bool all,
-                          void (*progress)(void *context, double share), void *context,
-                          struct quantization *ret_quantization, struct error *error)
+/* Measures one mix; an impossible file is a result, not a failure. */
+static bool measure_mix(const struct gguf_edition *edition, const struct quantize_options *options, bool all,
+                        struct measurement *measurement, struct quantization *quantization, struct error *error)
 {
-    struct measurement measurement = {.error = error, .progress = progress, .context = context};
     struct artifact artifact;
-    *ret_quantization = (struct quantization){.mix = mix};
-    ret_quantization->is_possible = quantize_artifact(edition, mix, options, &artifact, &ret_quantization->reason);
-    if (!ret_quantization->is_possible)
+    quantization->is_possible =
+        quantize_artifact(edition, quantization->mix, options, &artifact, &quantization->reason);
+    if (!quantization->is_possible)
         return true;
     struct arena *arena = arena_new();
     struct span_list spans = {.arena = arena};
     bool good = artifact.container->lay_out(&artifact, &spans, error);
     arena_free(arena);
     if (good) {
-        ret_quantization->file_bytes = spans.size;
-        good = measure(&measurement, &artifact, all, ret_quantization);
+        quantization->file_bytes = spans.size;
+        good = measure(measurement, &artifact, all, quantization);
     }
     artifact_free(&artifact);
     return good;
 }
 
-void quantization_free(struct quantization *quantization)
+static bool measure_mixes(struct quantizations *measured, const char *path, const struct quantize_options *options,
+                          bool all, struct error *error)
 {
-    arena_free(quantization->arena);
+    struct gguf_model *model = measured->model;
+    uint64_t n_bytes = quantization_bytes(model, all);
+    const struct gguf_edition edition = {.model = model, .outline = quantize_outline_of(model, model->arena)};
+    if (edition.outline == NULL)
+        return error_set(error, "%s: no family of models is known for it, so nothing is quantized", path);
+    bool done = true;
+    stage_begin("measuring", measured->n_rows * n_bytes);
+    for (size_t i = 0; done && i < measured->n_rows; i++) {
+        struct measurement measurement = {.error = error, .n_bytes = n_bytes};
+        done = measure_mix(&edition, options, all, &measurement, &measured->rows[i], error);
+        advance(&measurement, 1);
+    }
+    stage_end();
+    return done;
+}
+
+bool quantizations_measure(const struct checkpoint *checkpoint, const struct references *references,
+                           const struct quantize_options *options, bool all, struct quantizations *ret_quantizations,
+                           struct error *error)
+{
+    struct quantizations measured = {0};
+    if (facts_of(checkpoint).is_adapter)
+        return error_set(error, "%s: a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base",
+                         checkpoint->path);
+    if (state_dict_of(checkpoint) != NULL)
+        return error_set(error, "%s: a diffusion model: quantizations of language models are measured, not of these",
+                         checkpoint->path);
+    measured.model = gguf_model_new(checkpoint, references, error);
+    if (measured.model == NULL)
+        return false;
+    while (mixes[measured.n_rows].name != NULL)
+        measured.n_rows++;
+    measured.rows = memory_alloc(measured.n_rows * sizeof *measured.rows);
+    for (size_t i = 0; i < measured.n_rows; i++)
+        measured.rows[i] = (struct quantization){.mix = &mixes[i]};
+    if (measure_mixes(&measured, checkpoint->path, options, all, error)) {
+        *ret_quantizations = measured;
+        return true;
+    }
+    quantizations_free(&measured);
+    return false;
+}
+
+void quantizations_free(struct quantizations *quantizations)
+{
+    for (size_t i = 0; i < quantizations->n_rows; i++)
+        arena_free(quantizations->rows[i].arena);
+    free(quantizations->rows);
+    gguf_model_free(quantizations->model);
 }
 
 bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one)

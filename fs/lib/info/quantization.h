@@ -28,13 +28,11 @@ struct quantization {
     struct arena *arena; /* holds the tensors; NULL: the file is not possible */
 };
 
-void quantization_free(struct quantization *quantization);
-
 /* Reports whether no other file is at least as small with at least as small a relative error; of equal files, the first
  * one counts. `one` is among them. */
 bool quantization_is_best(const struct quantization *quantizations, size_t count, const struct quantization *one);
 
-/* Returns roughly how many bytes of F32 values are measured for one mix, for a progress. */
+/* Returns roughly how many bytes of F32 values are measured for one mix: the bytes of its stage. */
 uint64_t quantization_bytes(const struct gguf_model *model, bool all);
 
 /* Returns the word for a relative error, in the terms of llama.cpp's types: "very large loss" to "nearly lossless". */
@@ -43,9 +41,17 @@ const char *quantization_word(double relative_error);
 /* Returns the recommended one: the smallest file with a small loss or less, or NULL. */
 const struct quantization *quantization_choice(const struct quantization *quantizations, size_t count);
 
-/* Measures one mix, with `all` in all weights; an impossible file is a result, not a failure. Calls `progress`, which
- * may be NULL, with the share done, 0 to 1: from any thread, one at a time. quantization_free() frees the result. */
-bool quantization_measure(const struct gguf_edition *edition, const struct mix *mix,
-                          const struct quantize_options *options, bool all,
-                          void (*progress)(void *context, double share), void *context,
-                          struct quantization *ret_quantization, struct error *error);
+/* All mixes of a model, in their order. */
+struct quantizations {
+    struct gguf_model *model;
+    struct quantization *rows;
+    size_t n_rows;
+};
+
+/* Measures every mix of a checkpoint, in all weights with `all`, as a stage (fs/lib/stage.h); an impossible file is a
+ * result, not a failure. Fails for adapters, diffusion models and unknown families. quantizations_free() frees the
+ * result. */
+bool quantizations_measure(const struct checkpoint *checkpoint, const struct references *references,
+                           const struct quantize_options *options, bool all, struct quantizations *ret_quantizations,
+                           struct error *error);
+void quantizations_free(struct quantizations *quantizations);

@@ -1,11 +1,12 @@
-#include "fs/cli/info/info_pages.h"
+/* What `wfs info --json` prints of a source, and wfs_info_json() returns. */
+#include "fs/lib/info/info_json.h"
 
-#include "fs/cli/info/info_components.h"
-#include "fs/cli/info/info_merge.h"
-#include "fs/cli/info/json_page.h"
+#include "fs/lib/info/profile.h"
+#include "fs/tree/component_files.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/inventory.h"
 #include "fs/tree/subjects.h"
+#include "models/derive/recipe_plan.h"
 #include "models/families/families.h"
 #include "models/packings/packing.h"
 
@@ -76,23 +77,75 @@ static void put_profile(struct json_writer *writer, const struct profile *profil
     put_kinds(writer, "packings", profile, true);
 }
 
-void print_info_json(struct tree *tree, const struct profile *profile)
+/* Writes the member "merge": null if the checkpoint is none. */
+static void put_merge(struct json_writer *writer, const struct checkpoint *checkpoint)
+{
+    const struct recipe_plan *plan = recipe_plan_of(checkpoint);
+    if (plan == NULL) {
+        json_put_null(writer, "merge");
+        return;
+    }
+    struct arena *arena = arena_new();
+    const struct recipe_steps steps = recipe_plan_steps(plan, arena);
+    const struct recipe *recipe = plan->recipe;
+    json_put_template(writer,
+                      "\n'merge': {'method': %s, 'base': %s, 'config': %s, 'reads': %u, 'cost': %s, 'models': [",
+                      recipe->method->name, recipe->base != NO_MODEL ? recipe->models[recipe->base].text : NULL,
+                      plan->donor, recipe_steps_bytes(&steps), recipe_plan_cost(plan));
+    for (size_t i = 0; i < recipe->n_models; i++)
+        json_put_text(writer, NULL, recipe->models[i].text);
+    json_put_template(writer, "], 'tensors': [");
+    for (size_t i = 0; i < steps.count; i++) {
+        struct buffer line = {0};
+        recipe_plan_describe(plan, &steps.items[i], &line);
+        json_put_template(writer, "\n{'name': %s, 'plan': %t}", steps.items[i].name, (const char *)line.bytes,
+                          line.length);
+        buffer_free(&line);
+    }
+    arena_free(arena);
+    json_put_template(writer, "]}");
+}
+
+/* Writes "components": an object for each, with the same members as for a source. */
+static void put_components(struct json_writer *writer, struct tree *tree)
+{
+    const struct components *components = tree_checkpoint(tree)->components;
+    json_put_template(writer, "\n'components': [");
+    for (size_t i = 0; components != NULL && i < components->count; i++) {
+        struct tree *own = tree_of_component(tree, &components->items[i]);
+        struct profile profile = {0};
+        struct arena *arena = arena_new();
+        if (own != NULL)
+            profile_gather(&profile, own, arena);
+        json_put_template(writer, "\n{'name': %s, 'class': %s, 'format': %s, 'failure': %s", components->items[i].name,
+                          components->items[i].class_name, own != NULL ? tree_checkpoint(own)->format : NULL,
+                          own != NULL ? tree_checkpoint(own)->failure : NULL);
+        put_profile(writer, &profile);
+        if (own != NULL)
+            put_sources(writer, tree_checkpoint(own));
+        json_end(writer);
+        arena_free(arena);
+    }
+    json_end(writer);
+}
+
+void info_put(struct json_writer *writer, struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    struct json_page page;
-    struct json_writer *writer = &page.writer;
+    struct profile profile;
+    struct arena *arena = arena_new();
     uint64_t n_cached, n_bytes;
-    json_page_begin(&page);
+    profile_gather(&profile, tree, arena);
     json_put_template(writer, "'name': %s, 'path': %s, 'format': %s", checkpoint->model_name, checkpoint->path,
                       checkpoint->format);
     put_references(writer, &tree_options(tree)->request.references);
-    put_profile(writer, profile);
+    put_profile(writer, &profile);
     put_merge(writer, checkpoint);
-    put_components(writer, tree, put_profile);
+    put_components(writer, tree);
     put_sources(writer, checkpoint);
     if (checkpoint_cached(checkpoint, &n_cached, &n_bytes))
         json_put_template(writer, "\n'cached': %u", n_cached);
     put_files(writer, tree, true);
     put_left_out(writer, checkpoint);
-    json_page_print(&page);
+    arena_free(arena);
 }

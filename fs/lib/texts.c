@@ -1,5 +1,5 @@
 /* Texts for programs: what a model is, what files are made from, and whether others are the same. */
-#include "fs/lib/attestation.h"
+#include "fs/lib/attested.h"
 #include "fs/lib/info/info_json.h"
 #include "fs/lib/verification.h"
 
@@ -36,43 +36,75 @@ char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error)
     return lib_call(model->context, describe, &call, ret_error) ? call.text : NULL;
 }
 
+struct compare_call;
+typedef bool comparison(const struct compare_call *call, const struct options *options, struct json_writer *writer,
+                        struct error *error);
+
 struct compare_call {
     const char *file, *source;
     const char *const *options;
+    comparison *compare; /* puts the members of its result */
     char *text;
 };
 
-static bool compare_file(struct compare_call *call, const struct options *options, struct error *error)
+static bool compare_file(const struct compare_call *call, const struct options *options, struct json_writer *writer,
+                         struct error *error)
 {
-    struct buffer text = {0};
-    struct json_writer writer = {.out = &text, .compact = true};
     struct verified verified;
     if (!verify_file(call->file, call->source, options, &verified, error))
         return false;
-    json_begin_object(&writer, NULL);
-    verified_put(&writer, &verified);
-    json_end(&writer);
+    verified_put(writer, &verified);
     verified_free(&verified);
-    call->text = finish_text(&text);
     return true;
+}
+
+static bool compare_statement(const struct compare_call *call, const struct options *options,
+                              struct json_writer *writer, struct error *error)
+{
+    struct attested attested;
+    if (!attested_read(call->file, options, &attested, error))
+        return false;
+    struct tree *tree = lib_open(call->source, attested.options, error);
+    bool made = tree != NULL && attested_make(&attested, tree, error);
+    if (made)
+        attested_put(writer, &attested);
+    if (tree != NULL)
+        lib_close_tree(tree);
+    attested_free(&attested);
+    return made;
 }
 
 static bool compare(void *context, struct error *error)
 {
     struct compare_call *call = context;
     struct options options;
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
     if (call->file == NULL || call->source == NULL)
         return lib_misuse(error, "no %s is given", call->file == NULL ? "file" : "source");
     options_init(&options);
-    bool compared = lib_parse_options(&options, call->options, error) && compare_file(call, &options, error);
+    json_begin_object(&writer, NULL);
+    bool compared = lib_parse_options(&options, call->options, error) && call->compare(call, &options, &writer, error);
+    json_end(&writer);
     options_free(&options);
+    if (compared)
+        call->text = finish_text(&text);
+    else
+        buffer_free(&text);
     return compared;
 }
 
 char *wfs_compare(wfs_context *context, const char *file, const char *source, const char *const *options,
                   struct wfs_error *ret_error)
 {
-    struct compare_call call = {file, source, options, NULL};
+    struct compare_call call = {file, source, options, compare_file, NULL};
+    return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
+}
+
+char *wfs_compare_attestation(wfs_context *context, const char *statement, const char *source,
+                              const char *const *options, struct wfs_error *ret_error)
+{
+    struct compare_call call = {statement, source, options, compare_statement, NULL};
     return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
 }
 

@@ -217,6 +217,13 @@ WFS_API char *wfs_compare(wfs_context *context, const char *file, const char *so
  * which it reads, with all that they are made from. wfs_text_free() frees it. */
 WFS_API char *wfs_attest(wfs_model *model, const char *const *paths, size_t n_paths, struct wfs_error *ret_error);
 
+/* Makes the statement of wfs_attest() in a file again from a source, and compares. `options` are those of the source,
+ * as for wfs_open(), and count before the options of the statement, except those that name files, which are never taken
+ * from a statement. The result is the JSON object that `wfs verify --attestation --json` prints, without its members
+ * "wfs" and "schema". wfs_text_free() frees it. */
+WFS_API char *wfs_compare_attestation(wfs_context *context, const char *statement, const char *source,
+                                      const char *const *options, struct wfs_error *ret_error);
+
 WFS_API void wfs_text_free(char *text); /* NULL is allowed */
 
 #ifdef __cplusplus

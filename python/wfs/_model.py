@@ -227,6 +227,16 @@ def compare(file: PathLike, source: PathLike, *, threads: int = 0, log: Optional
     return result
 
 
+def compare_attestation(statement: PathLike, source: PathLike, *, threads: int = 0,
+                        log: Optional[Callable[[str], None]] = None, **options: Any) -> dict[str, Any]:
+    """Makes the statement of ``Model.attest()`` in a file again, as ``wfs verify --attestation`` does: `identical`,
+    `differences` ... The options count before those of the statement; files that it names must be given again."""
+    text = call_for_text(lib.wfs_compare_attestation, _context(threads, log).pointer, encode_path(statement),
+                         encode_path(source), encode_words(_words(options)), path=statement)
+    result: dict[str, Any] = json.loads(text)
+    return result
+
+
 class Model:
     """An open model. It closes with close(), at the end of a `with`, or when nothing uses it. Pickled, or copied, it is
     opened again from its source."""

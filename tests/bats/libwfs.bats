@@ -84,6 +84,7 @@ assert len(printed) == 8 and numpy.array_equal(values, printed), (values, printe
     printf '%s' "$output" >"$out/other.json"
     "$WFS" attest -o name=Other "$llama" hf model.gguf >"$out/statement"
     "$WFS" info --json -o name=Other "$llama" >"$out/info.json"
+    "$WFS" verify --json --attestation "$out/statement" "$llama" >"$out/stated.json"
     PYTHONPATH=$HERE/../../python WFS_LIBRARY=$BUILD/fs/lib/libwfs.so "$PYTHON" - "$llama" "$out" <<'END'
 import errno, json, pathlib, sys, wfs
 llama, out = map(pathlib.Path, sys.argv[1:])
@@ -105,6 +106,10 @@ assert failure(lambda: wfs.compare(out / "made.gguf", llama, allow_other=True))[
 model = wfs.open(llama, name="Other")
 assert model.info() == printed("info.json") and model.info()["layers"] == 2, model.info()
 assert model.attest("hf", "model.gguf") + "\n" == (out / "statement").read_text()
+stated = wfs.compare_attestation(out / "statement", llama)
+assert stated["identical"] and stated == printed("stated.json"), stated
+assert not wfs.compare_attestation(out / "statement", llama, name="Third")["identical"]
+assert failure(lambda: wfs.compare_attestation(out / "made.gguf", llama))[0] == errno.EIO
 assert failure(lambda: model.attest("hf", "absent"))[0] == errno.ENOENT
 assert failure(model.attest)[0] == errno.EINVAL
 library = wfs.open(llama.parent, library=True)

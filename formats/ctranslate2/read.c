@@ -10,9 +10,9 @@
  * Source: CTranslate2, python/ctranslate2/specs/model_spec.py, _serialize(); src/models/model.cc, Model::load(). */
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/file_cursor.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
-#include "formats/zip/window.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,52 +24,25 @@ enum { NAMED_VERSION = 2, ALIASED_VERSION = 3, TYPED_VERSION = 4, NEWEST_VERSION
 static const char scale_suffix[] = "_scale";
 
 struct reader {
-    struct source *file;
-    struct window *window;
+    struct file_cursor in;
     struct arena *arena;
     struct tensor_set *tensors;
     size_t first; /* of this file's tensors */
-    uint64_t at, version;
-    struct error *error;
+    uint64_t version;
 };
-
-static bool refuse(const struct reader *reader, const char *reason)
-{
-    return error_set(reader->error, "%s: CTranslate2, offset %" PRIu64 ": %s", source_name(reader->file), reader->at,
-                     reason);
-}
-
-static bool read_bytes(struct reader *reader, uint64_t length, void *out)
-{
-    if (length > source_size(reader->file) - reader->at)
-        return refuse(reader, "truncated");
-    if (!window_read(reader->window, reader->at, (size_t)length, out, reader->error))
-        return false;
-    reader->at += length;
-    return true;
-}
-
-static bool read_number(struct reader *reader, unsigned size, uint64_t *ret_value)
-{
-    unsigned char bytes[4];
-    if (!read_bytes(reader, size, bytes))
-        return false;
-    *ret_value = read_le(bytes, size);
-    return true;
-}
 
 static bool read_name(struct reader *reader, const char **ret_name, size_t *ret_length)
 {
     uint64_t length;
-    if (!read_number(reader, 2, &length))
+    if (!file_cursor_number(&reader->in, 2, &length))
         return false;
-    if (length > source_size(reader->file) - reader->at)
-        return refuse(reader, "truncated");
+    if (!file_cursor_has(&reader->in, length))
+        return false;
     char *name = arena_alloc(reader->arena, (size_t)length + 1);
-    if (!read_bytes(reader, length, name))
+    if (!file_cursor_read(&reader->in, length, name))
         return false;
     if (length < 2 || name[length - 1] != '\0')
-        return refuse(reader, "a name that is empty, or does not end with a NUL");
+        return file_cursor_refuse(&reader->in, "a name that is empty, or does not end with a NUL");
     *ret_name = name;
     *ret_length = (size_t)length - 1;
     return true;
@@ -93,12 +66,12 @@ static const struct dtype *sized(uint64_t n_bytes)
 static bool read_shape(struct reader *reader, struct tensor *tensor)
 {
     uint64_t rank, shape[SHAPE_MAX_RANK];
-    if (!read_number(reader, 1, &rank))
+    if (!file_cursor_number(&reader->in, 1, &rank))
         return false;
     if (rank > SHAPE_MAX_RANK)
-        return refuse(reader, "a variable of more than 64 dimensions");
+        return file_cursor_refuse(&reader->in, "a variable of more than 64 dimensions");
     for (unsigned i = 0; i < rank; i++)
-        if (!read_number(reader, 4, &shape[i]))
+        if (!file_cursor_number(&reader->in, 4, &shape[i]))
             return false;
     tensor->rank = (uint8_t)rank;
     tensor->shape = arena_copy(reader->arena, shape, (size_t)rank * sizeof *shape);
@@ -109,28 +82,28 @@ static bool read_data(struct reader *reader, struct tensor *tensor)
 {
     uint64_t type, count, n_elements, n_bytes;
     bool has_type = reader->version >= TYPED_VERSION;
-    if (!read_number(reader, 1, &type) || !read_number(reader, 4, &count))
+    if (!file_cursor_number(&reader->in, 1, &type) || !file_cursor_number(&reader->in, 4, &count))
         return false;
     tensor->dtype = has_type ? typed(type) : sized(type);
     if (tensor->dtype == NULL)
-        return refuse(reader, "a variable of an unknown type");
+        return file_cursor_refuse(&reader->in, "a variable of an unknown type");
     if (!shape_size(tensor->dtype, tensor->shape, tensor->rank, &n_elements, &n_bytes, NULL))
-        return refuse(reader, "a variable whose size in bytes overflows");
+        return file_cursor_refuse(&reader->in, "a variable whose size in bytes overflows");
     if ((has_type ? count : count * type) != n_bytes)
-        return refuse(reader, "a variable whose data do not have the bytes of its shape");
-    if (n_bytes > source_size(reader->file) - reader->at)
-        return refuse(reader, "truncated: a variable's data are past the end of the file");
-    tensor->source = reader->file;
-    tensor->offset = reader->at;
+        return file_cursor_refuse(&reader->in, "a variable whose data do not have the bytes of its shape");
+    if (n_bytes > reader->in.end - reader->in.at)
+        return file_cursor_refuse(&reader->in, "truncated: a variable's data are past the end of the file");
+    tensor->source = reader->in.file;
+    tensor->offset = reader->in.at;
     tensor->length = n_bytes;
-    reader->at += n_bytes;
+    reader->in.at += n_bytes;
     return true;
 }
 
 static bool add(struct reader *reader, const struct tensor *tensor)
 {
     if (reader->tensors->n_tensors == TENSOR_SET_MAX)
-        return refuse(reader, "too many variables");
+        return file_cursor_refuse(&reader->in, "too many variables");
     tensor_set_add(reader->tensors, tensor);
     return true;
 }
@@ -163,7 +136,7 @@ static bool read_alias(struct reader *reader, const struct tensor_set *variables
         return false;
     const struct tensor *variable = tensor_set_find(variables, other, other_length);
     if (variable == NULL)
-        return refuse(reader, "an alias of a variable that the file does not have");
+        return file_cursor_refuse(&reader->in, "an alias of a variable that the file does not have");
     const char *scale = arena_printf(reader->arena, "%s%s", other, scale_suffix);
     const struct tensor *scales = tensor_set_find_text(variables, scale);
     if (!add_alias(reader, variable, name, length))
@@ -179,7 +152,7 @@ static bool read_aliases(struct reader *reader)
     struct tensor_set *variables = tensor_set_new(scratch);
     for (size_t i = reader->first; i < reader->tensors->n_tensors; i++)
         tensor_set_add(variables, &reader->tensors->tensors[i]);
-    bool good = read_number(reader, 4, &n_aliases) && tensor_set_seal(variables, reader->error);
+    bool good = file_cursor_number(&reader->in, 4, &n_aliases) && tensor_set_seal(variables, reader->in.error);
     for (uint64_t i = 0; good && i < n_aliases; i++)
         good = read_alias(reader, variables);
     arena_free(scratch);
@@ -194,11 +167,11 @@ static bool read_head(struct reader *reader, struct checkpoint *checkpoint)
     size_t length;
     uint64_t revision;
     char number[24];
-    if (!read_number(reader, 4, &reader->version))
+    if (!file_cursor_number(&reader->in, 4, &reader->version))
         return false;
     if (reader->version < NAMED_VERSION || reader->version > NEWEST_VERSION)
-        return refuse(reader, "an unknown version; known are 2 to 6");
-    if (!read_name(reader, &name, &length) || !read_number(reader, 4, &revision))
+        return file_cursor_refuse(&reader->in, "an unknown version; known are 2 to 6");
+    if (!read_name(reader, &name, &length) || !file_cursor_number(&reader->in, 4, &revision))
         return false;
     snprintf(number, sizeof number, "%" PRIu64, revision);
     checkpoint_add_metadata(checkpoint, "specification", name);
@@ -209,10 +182,10 @@ static bool read_head(struct reader *reader, struct checkpoint *checkpoint)
 static bool read_all(struct reader *reader, struct checkpoint *checkpoint)
 {
     uint64_t n_variables;
-    if (!read_head(reader, checkpoint) || !read_number(reader, 4, &n_variables))
+    if (!read_head(reader, checkpoint) || !file_cursor_number(&reader->in, 4, &n_variables))
         return false;
     if (n_variables == 0)
-        return refuse(reader, "it holds no variables");
+        return file_cursor_refuse(&reader->in, "it holds no variables");
     for (uint64_t i = 0; i < n_variables; i++)
         if (!read_variable(reader))
             return false;
@@ -223,17 +196,13 @@ static bool read_file(struct checkpoint *checkpoint, struct source *file, struct
                       const struct open_options *options, struct error *error)
 {
     struct reader reader = {
-        .file = file,
-        .window = memory_alloc(sizeof *reader.window),
+        .in = file_cursor_begin(file, 0, "CTranslate2", error),
         .arena = checkpoint->arena,
         .tensors = tensors,
         .first = tensors->n_tensors,
-        .error = error,
     };
-    reader.window->source = file;
-    reader.window->length = 0;
     bool good = read_all(&reader, checkpoint);
-    free(reader.window);
+    file_cursor_end(&reader.in);
     return good;
 }
 

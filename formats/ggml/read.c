@@ -16,10 +16,10 @@
  * Source: whisper.cpp, whisper_model_load(); llama.cpp, convert_llama_ggml_to_gguf.py. */
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/file_cursor.h"
 #include "formats/ggml/whisper.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
-#include "formats/zip/window.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,63 +46,37 @@ static const char *const llama_names[LLAMA_NUMBERS] = {"n_vocab", "n_embd", "n_m
                                                        "n_layer", "n_rot",  "ftype"};
 
 static const struct kind {
-    const char *model;
+    const char *model, *label; /* in metadata and in errors */
     char magic[5];
     bool has_version, has_scores, is_aligned, has_filters;
     unsigned n_numbers;
     const char *const *names;
 } kinds[] = {
-    {"whisper", "lmgg", .has_filters = true, .n_numbers = WHISPER_NUMBERS, .names = whisper_names},
-    {"llama", "lmgg", .n_numbers = LLAMA_NUMBERS, .names = llama_names},
-    {"llama", "fmgg", .has_version = true, .has_scores = true, .n_numbers = LLAMA_NUMBERS, .names = llama_names},
-    {"llama", "tjgg", .has_version = true, .has_scores = true, .is_aligned = true, .n_numbers = LLAMA_NUMBERS,
+    {"whisper", "ggml (whisper)", "lmgg", .has_filters = true, .n_numbers = WHISPER_NUMBERS, .names = whisper_names},
+    {"llama", "ggml (llama)", "lmgg", .n_numbers = LLAMA_NUMBERS, .names = llama_names},
+    {"llama", "ggml (llama)", "fmgg", .has_version = true, .has_scores = true, .n_numbers = LLAMA_NUMBERS,
      .names = llama_names},
+    {"llama", "ggml (llama)", "tjgg", .has_version = true, .has_scores = true, .is_aligned = true,
+     .n_numbers = LLAMA_NUMBERS, .names = llama_names},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds, MAGIC_BYTES = 4 };
 
 struct reader {
     const struct kind *kind;
-    struct source *file;
-    struct window *window;
+    struct file_cursor in;
     struct arena *arena;
     struct tensor_set *tensors;
-    uint64_t at;
     uint32_t version, numbers[WHISPER_NUMBERS];
-    struct error *error;
 };
-
-static bool refuse(const struct reader *reader, const char *reason)
-{
-    return error_set(reader->error, "%s: ggml (%s), offset %" PRIu64 ": %s", source_name(reader->file),
-                     reader->kind->model, reader->at, reason);
-}
-
-static bool read_bytes(struct reader *reader, size_t length, void *out)
-{
-    if (length > source_size(reader->file) - reader->at)
-        return refuse(reader, "truncated");
-    if (!window_read(reader->window, reader->at, length, out, reader->error))
-        return false;
-    reader->at += length;
-    return true;
-}
 
 static bool read_numbers(struct reader *reader, unsigned n, uint32_t *numbers)
 {
     for (unsigned i = 0; i < n; i++) {
-        unsigned char bytes[4];
-        if (!read_bytes(reader, sizeof bytes, bytes))
+        uint64_t number;
+        if (!file_cursor_number(&reader->in, 4, &number))
             return false;
-        numbers[i] = (uint32_t)read_le(bytes, sizeof bytes);
+        numbers[i] = (uint32_t)number;
     }
-    return true;
-}
-
-static bool skip(struct reader *reader, uint64_t length)
-{
-    if (length > source_size(reader->file) - reader->at)
-        return refuse(reader, "truncated");
-    reader->at += length;
     return true;
 }
 
@@ -110,14 +84,15 @@ static bool skip_filters(struct reader *reader)
 {
     uint32_t sizes[2];
     return read_numbers(reader, 2, sizes) &&
-           ((uint64_t)sizes[0] * sizes[1] <= UINT64_MAX / 4 || refuse(reader, "truncated")) &&
-           skip(reader, (uint64_t)sizes[0] * sizes[1] * 4);
+           ((uint64_t)sizes[0] * sizes[1] <= UINT64_MAX / 4 || file_cursor_refuse(&reader->in, "truncated")) &&
+           file_cursor_skip(&reader->in, (uint64_t)sizes[0] * sizes[1] * 4);
 }
 
 static bool skip_tokens(struct reader *reader, uint32_t n)
 {
     for (uint32_t i = 0, length; i < n; i++)
-        if (!read_numbers(reader, 1, &length) || !skip(reader, (uint64_t)length + (reader->kind->has_scores ? 4 : 0)))
+        if (!read_numbers(reader, 1, &length) ||
+            !file_cursor_skip(&reader->in, (uint64_t)length + (reader->kind->has_scores ? 4 : 0)))
             return false;
     return true;
 }
@@ -148,9 +123,9 @@ static bool set_shape(struct reader *reader, struct tensor *tensor, const uint32
     for (unsigned i = 0; i < rank; i++)
         shape[i] = dimensions[rank - 1 - i];
     if (!shape_size(tensor->dtype, shape, rank, &n_elements, &tensor->length, NULL) || n_elements == 0)
-        return refuse(reader, "a tensor whose dimensions are zero or overflow");
+        return file_cursor_refuse(&reader->in, "a tensor whose dimensions are zero or overflow");
     if (shape[rank - 1] % tensor->dtype->block_elements != 0)
-        return refuse(reader, "a tensor whose rows are not whole blocks of its type");
+        return file_cursor_refuse(&reader->in, "a tensor whose rows are not whole blocks of its type");
     tensor->rank = (uint8_t)rank;
     tensor->shape = arena_copy(reader->arena, shape, rank * sizeof *shape);
     return true;
@@ -160,13 +135,13 @@ static bool set_shape(struct reader *reader, struct tensor *tensor, const uint32
 static bool read_name(struct reader *reader, struct tensor *tensor, uint32_t length)
 {
     if (length == 0 || length > MAX_TENSOR_NAME)
-        return refuse(reader, "a tensor whose name is empty or too long");
+        return file_cursor_refuse(&reader->in, "a tensor whose name is empty or too long");
     char *name = arena_alloc(reader->arena, (size_t)length + 1);
-    if (!read_bytes(reader, length, name))
+    if (!file_cursor_read(&reader->in, length, name))
         return false;
     for (uint32_t i = 0; i < length; i++)
         if ((unsigned char)name[i] < ' ')
-            return refuse(reader, "a tensor whose name has control characters");
+            return file_cursor_refuse(&reader->in, "a tensor whose name has control characters");
     tensor->name = name;
     tensor->name_length = length;
     return true;
@@ -175,26 +150,26 @@ static bool read_name(struct reader *reader, struct tensor *tensor, uint32_t len
 static bool read_tensor(struct reader *reader)
 {
     uint32_t head[3], dimensions[MAX_DIMENSIONS];
-    struct tensor tensor = {.source = reader->file};
+    struct tensor tensor = {.source = reader->in.file};
     if (!read_numbers(reader, 3, head))
         return false;
     if (head[0] == 0 || head[0] > MAX_DIMENSIONS)
-        return refuse(reader, "a tensor that does not have 1 to 4 dimensions");
+        return file_cursor_refuse(&reader->in, "a tensor that does not have 1 to 4 dimensions");
     tensor.dtype = dtype_by_ggml_type(head[2]);
     if (tensor.dtype == NULL)
-        return refuse(reader, "a tensor of an unknown type");
+        return file_cursor_refuse(&reader->in, "a tensor of an unknown type");
     if (!read_numbers(reader, head[0], dimensions) || !read_name(reader, &tensor, head[1]) ||
         !set_shape(reader, &tensor, dimensions, head[0]))
         return false;
-    tensor.offset = reader->at;
-    if (reader->kind->is_aligned && !checked_align(reader->at, ALIGNMENT, &tensor.offset))
-        return refuse(reader, "truncated");
-    if (!skip(reader, tensor.offset - reader->at) || !skip(reader, tensor.length))
+    tensor.offset = reader->in.at;
+    if (reader->kind->is_aligned && !checked_align(reader->in.at, ALIGNMENT, &tensor.offset))
+        return file_cursor_refuse(&reader->in, "truncated");
+    if (!file_cursor_skip(&reader->in, tensor.offset - reader->in.at) || !file_cursor_skip(&reader->in, tensor.length))
         return false;
     if (tensor.dtype->kind == DTYPE_BLOCK && !has_known_blocks(reader))
         tensor.refusal = "its blocks are of a version before GGUF";
     if (reader->tensors->n_tensors == TENSOR_SET_MAX)
-        return refuse(reader, "too many tensors");
+        return file_cursor_refuse(&reader->in, "too many tensors");
     tensor_set_add(reader->tensors, &tensor);
     return true;
 }
@@ -202,13 +177,13 @@ static bool read_tensor(struct reader *reader)
 /* Reads the file as one of a kind; its tensors go to a set of the reader's own. */
 static bool read_kind(struct reader *reader)
 {
-    reader->at = MAGIC_BYTES;
+    reader->in.at = MAGIC_BYTES;
     if (!read_head(reader))
         return false;
-    while (reader->at < source_size(reader->file))
+    while (reader->in.at < reader->in.end)
         if (!read_tensor(reader))
             return false;
-    return reader->tensors->n_tensors > 0 || refuse(reader, "it holds no tensors");
+    return reader->tensors->n_tensors > 0 || file_cursor_refuse(&reader->in, "it holds no tensors");
 }
 
 static void take(const struct reader *reader, struct checkpoint *checkpoint, struct tensor_set *tensors)
@@ -233,14 +208,15 @@ static bool read_kinds(struct reader *reader, struct checkpoint *checkpoint, str
         if (memcmp(kind->magic, magic, MAGIC_BYTES) != 0)
             continue;
         reader->kind = kind;
+        reader->in.format = kind->label;
         reader->tensors = tensor_set_new(checkpoint->arena);
         if (read_kind(reader)) {
             take(reader, checkpoint, tensors);
             return true;
         }
-        if (reader->tensors->n_tensors > 0 && reader->at > furthest) {
-            furthest = reader->at;
-            *error = *reader->error;
+        if (reader->tensors->n_tensors > 0 && reader->in.at > furthest) {
+            furthest = reader->in.at;
+            *error = *reader->in.error;
         }
     }
     return false;
@@ -256,52 +232,42 @@ static bool take_filters(struct reader *reader, struct gguf_kvs *metadata)
     gguf_set_u32(metadata, "filters.n_mels", sizes[0]);
     gguf_set_u32(metadata, "filters.n_fft", sizes[1]);
     if (!checked_multiply((uint64_t)sizes[0] * sizes[1], sizeof(float), &n_bytes) ||
-        n_bytes > source_size(reader->file) - reader->at)
-        return refuse(reader, "truncated");
+        !file_cursor_has(&reader->in, n_bytes))
+        return file_cursor_refuse(&reader->in, "truncated");
     struct buffer filters = {.bytes = memory_alloc(n_bytes + 1), .length = n_bytes, .capacity = n_bytes + 1};
-    bool good = read_bytes(reader, n_bytes, filters.bytes);
+    bool good = file_cursor_read(&reader->in, n_bytes, filters.bytes);
     gguf_set_array(metadata, "filters", GGUF_F32, n_bytes / sizeof(float), &filters);
     return good;
 }
 
 static bool take_tokens(struct reader *reader, struct gguf_kvs *metadata)
 {
-    uint32_t n_tokens, length;
+    uint32_t n_tokens = 0, length;
     struct buffer tokens = {0};
     bool good = read_numbers(reader, 1, &n_tokens);
     for (uint32_t i = 0; good && i < n_tokens; i++) {
-        good = read_numbers(reader, 1, &length) &&
-               (length <= source_size(reader->file) - reader->at || refuse(reader, "truncated"));
+        good = read_numbers(reader, 1, &length) && file_cursor_has(&reader->in, length);
         char *text = good ? memory_alloc((size_t)length + 1) : NULL;
-        good = good && read_bytes(reader, length, text);
+        good = good && file_cursor_read(&reader->in, length, text);
         if (good)
             gguf_append_string(&tokens, text, length);
         free(text);
     }
     if (good && n_tokens == 0)
-        good = refuse(reader, "it has no tokens");
+        good = file_cursor_refuse(&reader->in, "it has no tokens");
     gguf_set_array(metadata, "tokens", GGUF_STRING, n_tokens, &tokens);
     return good;
 }
 
-static struct window *window_new(const struct source *file)
-{
-    struct window *window = memory_alloc(sizeof *window);
-    window->source = file;
-    window->start = window->length = 0;
-    return window;
-}
-
 bool whisper_read_metadata(struct source *file, struct gguf_kvs *ret_metadata, struct error *error)
 {
-    struct reader reader = {
-        .kind = &kinds[0], .file = file, .window = window_new(file), .at = MAGIC_BYTES, .error = error};
+    struct reader reader = {.kind = &kinds[0], .in = file_cursor_begin(file, MAGIC_BYTES, kinds[0].label, error)};
     *ret_metadata = (struct gguf_kvs){0};
     bool good = read_numbers(&reader, WHISPER_NUMBERS, reader.numbers);
     for (unsigned i = 0; good && i < WHISPER_NUMBERS; i++)
         gguf_set_u32(ret_metadata, whisper_names[i], reader.numbers[i]);
     good = good && take_filters(&reader, ret_metadata) && take_tokens(&reader, ret_metadata);
-    free(reader.window);
+    file_cursor_end(&reader.in);
     if (!good)
         gguf_kvs_free(ret_metadata);
     return good;
@@ -321,13 +287,11 @@ static bool read_file(struct checkpoint *checkpoint, struct source *file, struct
               "model, or an interrupted download",
               source_name(file));
     struct reader reader = {
-        .file = file,
+        .in = file_cursor_begin(file, MAGIC_BYTES, NULL, &reason),
         .arena = checkpoint->arena,
-        .error = &reason,
-        .window = window_new(file),
     };
     bool good = read_kinds(&reader, checkpoint, tensors, head, &last);
-    free(reader.window);
+    file_cursor_end(&reader.in);
     if (!good)
         *error = last;
     return good;

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/file_cursor.h"
 #include "formats/protobuf.h"
 #include "formats/shape.h"
 #include "text/json.h"
@@ -29,16 +30,14 @@ static const char *const data_types[] = {
 struct reader {
     struct checkpoint *checkpoint;
     struct arena *scratch;
-    struct source *file;
-    struct window *window;
-    uint64_t at;
+    struct file_cursor in;
     char **names; /* in the scratch arena */
     size_t n_names;
 };
 
 static bool refuse(const struct reader *reader, uint64_t offset, const char *reason, struct error *error)
 {
-    return error_set(error, "%s: offset %" PRIu64 ": %s", source_name(reader->file), offset, reason);
+    return error_set(error, "%s: offset %" PRIu64 ": %s", source_name(reader->in.file), offset, reason);
 }
 
 /* Names. */
@@ -158,32 +157,19 @@ static bool sort_names(const struct reader *reader, const char *program, struct 
 
 /* Tensors. */
 
-static bool read_number(struct reader *reader, unsigned size, uint64_t *ret_value, struct error *error)
-{
-    unsigned char bytes[8];
-    if (size > source_size(reader->file) - reader->at)
-        return refuse(reader, reader->at, "truncated", error);
-    if (!window_read(reader->window, reader->at, size, bytes, error))
-        return false;
-    *ret_value = read_le(bytes, size);
-    reader->at += size;
-    return true;
-}
-
 /* Skips the version, and the levels of detail, which say nothing of the elements. */
 static bool skip_levels(struct reader *reader, struct error *error)
 {
-    uint64_t version = 0, n_levels = 0, size = 0, start = reader->at;
-    if (!read_number(reader, 4, &version, error) || !read_number(reader, 8, &n_levels, error))
+    uint64_t version = 0, n_levels = 0, size = 0, start = reader->in.at;
+    if (!file_cursor_number(&reader->in, 4, &version) || !file_cursor_number(&reader->in, 8, &n_levels))
         return false;
     if (version != 0 || n_levels > MAX_LEVELS)
         return refuse(reader, start, "not the beginning of a tensor", error);
     for (uint64_t i = 0; i < n_levels; i++) {
-        if (!read_number(reader, 8, &size, error))
+        if (!file_cursor_number(&reader->in, 8, &size))
             return false;
-        if (size > source_size(reader->file) - reader->at)
-            return refuse(reader, reader->at, "truncated", error);
-        reader->at += size;
+        if (!file_cursor_skip(&reader->in, size))
+            return false;
     }
     return true;
 }
@@ -192,7 +178,7 @@ static bool add_dimension(const struct reader *reader, uint64_t *shape, unsigned
                           struct error *error)
 {
     if (*rank == SHAPE_MAX_RANK || size > INT64_MAX)
-        return refuse(reader, reader->at, "a tensor with too many or negative dimensions", error);
+        return refuse(reader, reader->in.at, "a tensor with too many or negative dimensions", error);
     shape[(*rank)++] = size;
     return true;
 }
@@ -215,13 +201,13 @@ static bool read_dimensions(const struct reader *reader, const struct protobuf *
 /* Reads the dtype and the shape. */
 static bool read_description(struct reader *reader, struct tensor *tensor, struct error *error)
 {
-    uint64_t version, size, start = reader->at, type = UINT64_MAX, shape[SHAPE_MAX_RANK];
+    uint64_t version, size, start = reader->in.at, type = UINT64_MAX, shape[SHAPE_MAX_RANK];
     unsigned rank = 0;
-    if (!read_number(reader, 4, &version, error) || !read_number(reader, 4, &size, error))
+    if (!file_cursor_number(&reader->in, 4, &version) || !file_cursor_number(&reader->in, 4, &size))
         return false;
-    if (version != 0 || size > MAX_DESCRIPTION || size > source_size(reader->file) - reader->at)
+    if (version != 0 || size > MAX_DESCRIPTION || size > reader->in.end - reader->in.at)
         return refuse(reader, start, "not the description of a tensor", error);
-    struct protobuf message = {reader->window, source_name(reader->file), reader->at, reader->at + size};
+    struct protobuf message = {reader->in.window, source_name(reader->in.file), reader->in.at, reader->in.at + size};
     struct protobuf_field field;
     bool more;
     while (protobuf_next(&message, &field, &more, error) && more) {
@@ -234,7 +220,7 @@ static bool read_description(struct reader *reader, struct tensor *tensor, struc
         return false;
     if (type >= sizeof data_types / sizeof *data_types || data_types[type] == NULL)
         return refuse(reader, start, "a tensor of an unknown dtype", error);
-    reader->at += size;
+    reader->in.at += size;
     tensor->dtype = dtype_by_name(data_types[type]);
     tensor->rank = (uint8_t)rank;
     tensor->shape = arena_copy(reader->checkpoint->arena, shape, rank * sizeof *shape);
@@ -245,16 +231,16 @@ static bool read_tensor(struct reader *reader, const char *name, struct error *e
 {
     struct tensor tensor = {.name = arena_strdup(reader->checkpoint->arena, name),
                             .name_length = (uint32_t)strlen(name),
-                            .source = reader->file};
+                            .source = reader->in.file};
     uint64_t n_elements;
     if (!skip_levels(reader, error) || !read_description(reader, &tensor, error))
         return false;
     if (!shape_size(tensor.dtype, tensor.shape, tensor.rank, &n_elements, &tensor.length, NULL))
-        return refuse(reader, reader->at, "a tensor whose size in bytes overflows", error);
-    if (tensor.length > source_size(reader->file) - reader->at)
-        return refuse(reader, reader->at, "truncated: a tensor has more bytes than are left", error);
-    tensor.offset = reader->at;
-    reader->at += tensor.length;
+        return refuse(reader, reader->in.at, "a tensor whose size in bytes overflows", error);
+    if (tensor.length > reader->in.end - reader->in.at)
+        return refuse(reader, reader->in.at, "truncated: a tensor has more bytes than are left", error);
+    tensor.offset = reader->in.at;
+    reader->in.at += tensor.length;
     tensor_set_add(reader->checkpoint->unsealed, &tensor);
     return true;
 }
@@ -264,8 +250,8 @@ static bool read_tensors(struct reader *reader, bool allow_trailing, struct erro
     for (size_t i = 0; i < reader->n_names; i++)
         if (!read_tensor(reader, reader->names[i], error))
             return error_prefix(error, "%.200s", reader->names[i]);
-    if (reader->at < source_size(reader->file) && !allow_trailing)
-        return refuse(reader, reader->at, "more bytes than the program's parameters take", error);
+    if (reader->in.at < reader->in.end && !allow_trailing)
+        return refuse(reader, reader->in.at, "more bytes than the program's parameters take", error);
     return true;
 }
 
@@ -274,16 +260,13 @@ bool paddle_static_read(struct checkpoint *checkpoint, struct source *file, cons
 {
     struct reader reader = {
         .checkpoint = checkpoint,
-        .file = file,
+        .in = file_cursor_begin(file, 0, NULL, error),
         .scratch = arena_new(),
-        .window = memory_alloc(sizeof *reader.window),
     };
-    reader.window->source = file;
-    reader.window->length = 0;
     bool good = (is_json ? read_json_names : read_protobuf_names)(&reader, program, error) &&
                 sort_names(&reader, source_name(program), error) && read_tensors(&reader, allow_trailing, error);
     free(reader.names);
-    free(reader.window);
+    file_cursor_end(&reader.in);
     arena_free(reader.scratch);
     return good;
 }

@@ -9,10 +9,10 @@
 #include "base/buffer.h"
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/file_cursor.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
 #include "formats/torch/torch_dtypes.h"
-#include "formats/zip/window.h"
 #include "text/json.h"
 
 #include <inttypes.h>
@@ -34,39 +34,11 @@ static const char magic[] = "|TZR|";
 enum { MAGIC_BYTES = sizeof magic - 1 };
 
 struct reader {
-    struct source *file;
-    struct window *window;
+    struct file_cursor in; /* in the file, then in its table */
     struct arena *arena;
     struct tensor_set *tensors;
-    uint64_t at, end; /* `end`: of what is read, the file or its table */
     bool versioned;
-    struct error *error;
 };
-
-static bool refuse(const struct reader *reader, const char *reason)
-{
-    return error_set(reader->error, "%s: tensorizer, offset %" PRIu64 ": %s", source_name(reader->file), reader->at,
-                     reason);
-}
-
-static bool read_bytes(struct reader *reader, size_t length, void *out)
-{
-    if (length > reader->end - reader->at)
-        return refuse(reader, "truncated");
-    if (!window_read(reader->window, reader->at, length, out, reader->error))
-        return false;
-    reader->at += length;
-    return true;
-}
-
-static bool read_number(struct reader *reader, unsigned size, uint64_t *ret_value)
-{
-    unsigned char bytes[8];
-    if (!read_bytes(reader, size, bytes))
-        return false;
-    *ret_value = read_le(bytes, size);
-    return true;
-}
 
 /* Joins the keys of a JSON list; returns false if they are not texts and numbers. */
 static bool join_keys(const struct json *keys, struct buffer *out)
@@ -98,18 +70,18 @@ static bool set_path(struct reader *reader, const char *text, size_t length, str
     }
     json_free(document);
     buffer_free(&name);
-    return good || refuse(reader, "a name that is not a list of keys");
+    return good || file_cursor_refuse(&reader->in, "a name that is not a list of keys");
 }
 
 static bool read_name(struct reader *reader, struct tensor *tensor)
 {
     uint64_t length;
-    if (!read_number(reader, 2, &length))
+    if (!file_cursor_number(&reader->in, 2, &length))
         return false;
     if (length == 0)
-        return refuse(reader, "a tensor without a name");
+        return file_cursor_refuse(&reader->in, "a tensor without a name");
     char *name = memory_alloc((size_t)length);
-    bool good = read_bytes(reader, (size_t)length, name);
+    bool good = file_cursor_read(&reader->in, (size_t)length, name);
     if (good && name[0] == PATH_MARK) {
         good = set_path(reader, name + 1, (size_t)length - 1, tensor);
     } else if (good) {
@@ -140,26 +112,26 @@ static bool read_dtype(struct reader *reader, struct tensor *tensor)
 {
     uint64_t length;
     char name[MAX_DTYPE + 1] = {0};
-    if (!read_number(reader, 1, &length) || !read_bytes(reader, (size_t)length, name))
+    if (!file_cursor_number(&reader->in, 1, &length) || !file_cursor_read(&reader->in, (size_t)length, name))
         return false;
     tensor->dtype = find_dtype(name, (size_t)length);
     if (tensor->dtype == NULL || tensor->dtype->block_elements > 1)
-        return refuse(reader, "a tensor of an unknown dtype");
+        return file_cursor_refuse(&reader->in, "a tensor of an unknown dtype");
     return true;
 }
 
 static bool read_shape(struct reader *reader, uint64_t version, struct tensor *tensor, uint64_t *ret_bytes)
 {
     uint64_t rank, shape[SHAPE_MAX_RANK], n_elements;
-    if (!read_number(reader, 1, &rank))
+    if (!file_cursor_number(&reader->in, 1, &rank))
         return false;
     if (rank > SHAPE_MAX_RANK)
-        return refuse(reader, "a tensor of more than 64 dimensions");
+        return file_cursor_refuse(&reader->in, "a tensor of more than 64 dimensions");
     for (unsigned i = 0; i < rank; i++)
-        if (!read_number(reader, version >= LONG_VERSION ? 8 : 4, &shape[i]))
+        if (!file_cursor_number(&reader->in, version >= LONG_VERSION ? 8 : 4, &shape[i]))
             return false;
     if (!shape_size(tensor->dtype, shape, (unsigned)rank, &n_elements, ret_bytes, NULL))
-        return refuse(reader, "a tensor whose size in bytes overflows");
+        return file_cursor_refuse(&reader->in, "a tensor whose size in bytes overflows");
     tensor->rank = (uint8_t)rank;
     tensor->shape = arena_copy(reader->arena, shape, (size_t)rank * sizeof *shape);
     return true;
@@ -168,7 +140,8 @@ static bool read_shape(struct reader *reader, uint64_t version, struct tensor *t
 static bool place(struct reader *reader, struct tensor *tensor, uint64_t n_bytes)
 {
     uint64_t header, offset, length;
-    if (!read_number(reader, 8, &header) || !read_number(reader, 8, &offset) || !read_number(reader, 8, &length))
+    if (!file_cursor_number(&reader->in, 8, &header) || !file_cursor_number(&reader->in, 8, &offset) ||
+        !file_cursor_number(&reader->in, 8, &length))
         return false;
     if (length == 0 && n_bytes > 0) {
         tensor->source = NULL;
@@ -176,9 +149,9 @@ static bool place(struct reader *reader, struct tensor *tensor, uint64_t n_bytes
         return true;
     }
     if (length != n_bytes)
-        return refuse(reader, "a tensor whose data do not have the bytes of its shape");
-    if (offset > source_size(reader->file) || length > source_size(reader->file) - offset)
-        return refuse(reader, "truncated: a tensor's data are past the end of the file");
+        return file_cursor_refuse(&reader->in, "a tensor whose data do not have the bytes of its shape");
+    if (offset > source_size(reader->in.file) || length > source_size(reader->in.file) - offset)
+        return file_cursor_refuse(&reader->in, "truncated: a tensor's data are past the end of the file");
     tensor->offset = offset;
     tensor->length = length;
     return true;
@@ -186,17 +159,17 @@ static bool place(struct reader *reader, struct tensor *tensor, uint64_t n_bytes
 
 static bool read_entry(struct reader *reader)
 {
-    struct tensor tensor = {.source = reader->file};
+    struct tensor tensor = {.source = reader->in.file};
     uint64_t version = 1, type, n_bytes;
-    if (reader->versioned && !read_number(reader, 4, &version))
+    if (reader->versioned && !file_cursor_number(&reader->in, 4, &version))
         return false;
     if (version == 0 || version > MAX_VERSION)
-        return refuse(reader, "an entry of an unknown version");
-    if (!read_name(reader, &tensor) || !read_number(reader, 1, &type) || !read_dtype(reader, &tensor) ||
+        return file_cursor_refuse(&reader->in, "an entry of an unknown version");
+    if (!read_name(reader, &tensor) || !file_cursor_number(&reader->in, 1, &type) || !read_dtype(reader, &tensor) ||
         !read_shape(reader, version, &tensor, &n_bytes) || !place(reader, &tensor, n_bytes))
         return false;
     if (reader->tensors->n_tensors == TENSOR_SET_MAX)
-        return refuse(reader, "too many tensors");
+        return file_cursor_refuse(&reader->in, "too many tensors");
     tensor_set_add(reader->tensors, &tensor);
     return true;
 }
@@ -204,34 +177,32 @@ static bool read_entry(struct reader *reader)
 static bool read_flags(struct reader *reader)
 {
     unsigned char flags[FLAGS_BYTES];
-    if (!read_bytes(reader, sizeof flags, flags))
+    if (!file_cursor_read(&reader->in, sizeof flags, flags))
         return false;
     for (unsigned i = 0; i < sizeof flags; i++)
         if (flags[i] > (i == 0 ? ENCRYPTED | VERSIONED : 0))
-            return refuse(reader, "unknown flags");
+            return file_cursor_refuse(&reader->in, "unknown flags");
     reader->versioned = flags[0] & VERSIONED;
-    return !(flags[0] & ENCRYPTED) || refuse(reader, "the file is encrypted");
+    return !(flags[0] & ENCRYPTED) || file_cursor_refuse(&reader->in, "the file is encrypted");
 }
 
 static bool read_table(struct reader *reader)
 {
     uint64_t version, n_tensors, length;
-    if (!read_number(reader, 4, &version))
+    if (!file_cursor_number(&reader->in, 4, &version))
         return false;
     if (version == 0 || version > MAX_VERSION)
-        return refuse(reader, "an unknown version; known are 1 to 5");
+        return file_cursor_refuse(&reader->in, "an unknown version; known are 1 to 5");
     if (!read_flags(reader))
         return false;
-    if (UNUSED_BYTES > reader->end - reader->at)
-        return refuse(reader, "truncated");
-    reader->at += UNUSED_BYTES;
-    if (!read_number(reader, 8, &n_tensors) || !read_number(reader, 8, &length))
+    if (!file_cursor_skip(&reader->in, UNUSED_BYTES) || !file_cursor_number(&reader->in, 8, &n_tensors) ||
+        !file_cursor_number(&reader->in, 8, &length))
         return false;
-    if (length > reader->end - reader->at)
-        return refuse(reader, "truncated");
-    reader->end = reader->at + length;
+    if (!file_cursor_has(&reader->in, length))
+        return false;
+    reader->in.end = reader->in.at + length;
     if (n_tensors == 0)
-        return refuse(reader, "it holds no tensors");
+        return file_cursor_refuse(&reader->in, "it holds no tensors");
     for (uint64_t i = 0; i < n_tensors; i++)
         if (!read_entry(reader))
             return false;
@@ -245,18 +216,12 @@ static bool read_file(struct checkpoint *checkpoint, struct source *file, struct
     if (source_size(file) < MAGIC_BYTES)
         return error_set(error, "%s: not a file of tensorizer", source_name(file));
     struct reader reader = {
-        .file = file,
-        .window = memory_alloc(sizeof *reader.window),
+        .in = file_cursor_begin(file, MAGIC_BYTES, "tensorizer", error),
         .arena = checkpoint->arena,
         .tensors = tensors,
-        .at = MAGIC_BYTES,
-        .end = source_size(file),
-        .error = error,
     };
-    reader.window->source = file;
-    reader.window->length = 0;
     bool good = read_table(&reader);
-    free(reader.window);
+    file_cursor_end(&reader.in);
     return good;
 }
 

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,4 +128,14 @@ void html_put_viewer_form(struct buffer *out, const char *root, const char *id)
     buffer_printf(out, "<form action=\"%sview/", root);
     html_put_path(out, id);
     buffer_append_text(out, "\"><button>Look at its tensors</button></form>\n");
+}
+
+double plot_step(double span, int most)
+{
+    static const double factors[] = {1, 2, 5};
+    double power = pow(10, floor(log10(span / most)));
+    for (int i = 0; i < 3; i++)
+        if (span / (factors[i] * power) <= most)
+            return factors[i] * power;
+    return 10 * power;
 }

@@ -28,3 +28,7 @@ void html_put_size(struct buffer *out, uint64_t size);
 /* Appends the form that opens the viewer (viewer.h) of a model, "ORG/NAME". `root` leads from the page to the server's
  * root: "../../". A form and no link, as programs that list an index take its links for files. */
 void html_put_viewer_form(struct buffer *out, const char *root, const char *id);
+
+/* Returns the step of a plot's axis between ticks, 1, 2 or 5 times a power of ten, that gives at most `most` of them in
+ * the range from 0 to `span`, which is above 0 and finite. Ticks are at the multiples of the step. */
+double plot_step(double span, int most);

@@ -5,9 +5,6 @@
 #include "fs/http/html.h"
 #include "fs/http/page.h"
 #include "fs/http/query.h"
-#include "fs/http/viewer_diff.h"
-#include "fs/http/viewer_tensor.h"
-#include "fs/http/viewer_tokenizer.h"
 #include "fs/tree/name.h"
 #include "text/json_write.h"
 

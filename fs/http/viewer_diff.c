@@ -1,4 +1,3 @@
-#include "fs/http/viewer_diff.h"
 
 #include "fs/http/html.h"
 #include "fs/http/viewer.h"

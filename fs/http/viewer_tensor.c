@@ -1,7 +1,6 @@
-#include "fs/http/viewer_tensor.h"
+#include "fs/http/viewer.h"
 
 #include "fs/http/html.h"
-#include "fs/http/plot.h"
 #include "fs/tree/tensor_sample.h"
 #include "quant/views/convert.h"
 

@@ -1,9 +1,8 @@
-#include "fs/http/viewer_tokenizer.h"
+#include "fs/http/viewer.h"
 
 #include "base/text.h"
 #include "formats/gguf/kv.h"
 #include "fs/http/html.h"
-#include "fs/http/viewer.h"
 #include "models/facts.h"
 #include "models/family/gguf_model.h"
 #include "models/tokenizers/token_list.h"

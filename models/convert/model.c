@@ -11,7 +11,7 @@
 #include "models/convert/long_keys.h"
 #include "models/convert/unknown_family.h"
 #include "models/facts.h"
-#include "models/family/nvfp4_activations.h"
+#include "models/family/nvfp4.h"
 #include "models/family/part.h"
 #include "models/family/tensors.h"
 #include "models/packings/packings.h"

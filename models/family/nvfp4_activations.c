@@ -1,4 +1,4 @@
-#include "models/family/nvfp4_activations.h"
+#include "models/family/nvfp4.h"
 
 #include "formats/documents.h"
 #include "models/packings/packings.h"

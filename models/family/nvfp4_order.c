@@ -1,4 +1,4 @@
-#include "models/family/nvfp4_order.h"
+#include "models/family/nvfp4.h"
 
 #include "base/text.h"
 #include "models/relation/pattern.h"

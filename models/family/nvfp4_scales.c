@@ -1,4 +1,4 @@
-#include "models/family/nvfp4_scales.h"
+#include "models/family/nvfp4.h"
 
 #include "quant/views/convert.h"
 

@@ -2,9 +2,7 @@
 
 #include "base/text.h"
 #include "models/family/fusion.h"
-#include "models/family/nvfp4_activations.h"
-#include "models/family/nvfp4_order.h"
-#include "models/family/nvfp4_scales.h"
+#include "models/family/nvfp4.h"
 #include "models/family/part.h"
 #include "models/packings/packings.h"
 #include "models/relation/pattern.h"

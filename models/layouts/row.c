@@ -3,7 +3,6 @@
 #include "base/binary_search.h"
 #include "base/system.h"
 #include "base/text.h"
-#include "models/layouts/row_tensor.h"
 #include "models/relation/pattern.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "fs/cli/info/info_components.h"
+#include "fs/cli/info/info_pages.h"
 
 #include "fs/cli/progress.h"
 #include "fs/lib/info/profile.h"

@@ -1,4 +1,3 @@
-#include "fs/cli/info/info_merge.h"
 #include "fs/cli/info/info_pages.h"
 #include "fs/cli/progress.h"
 #include "fs/tree/subjects.h"

@@ -1,4 +1,4 @@
-#include "fs/cli/info/info_merge.h"
+#include "fs/cli/info/info_pages.h"
 
 #include "base/text.h"
 #include "fs/cli/progress.h"

@@ -1,7 +1,10 @@
-/* Pages of `wfs info` about a source: one that fits a screen, and its lists. */
+/* Pages of `wfs info` about a source: one that fits a screen, its lists, and the texts
+ * that they share. */
 #pragma once
 
+#include "base/buffer.h"
 #include "fs/lib/info/profile.h"
+#include "fs/tree/component_files.h"
 #include "fs/tree/tree.h"
 
 /* Prints the source, the files read, the files of a mount and the files left out. On a terminal, breaks lines at words
@@ -13,3 +16,18 @@ void print_lists(struct tree *tree, const struct profile *profile);
 
 /* Prints the models of a library, none of which is opened. */
 void print_library(struct tree *tree, const char *source);
+
+/* Appends a text about a component: "unet/: UNet2DConditionModel, 860 million parameters ...". */
+void component_text(struct tree *tree, const struct component *component, struct buffer *text);
+
+/* Appends a text about a top directory that holds a directory for each variant of the model: to `text` "mlx/:
+ * plain 92.0 MB, 4bit 26.1 MB", or if `is_brief` "mlx/: 2 from 26.1 MB", one text for all directories; or to
+ * `refusal` why no variant has weights. Each text ends with a NUL. Returns false for other directories. */
+bool engine_text(struct tree *tree, const char *name, node_id directory, bool is_brief, struct buffer *text,
+                 struct buffer *refusal);
+
+/* Appends one line about the merge; returns false if the checkpoint is none. */
+bool append_merge(struct buffer *text, const struct checkpoint *checkpoint);
+
+/* Prints a line for each tensor of a merge: its name, the method, the models and their parameters. */
+void print_merge(const struct checkpoint *checkpoint);

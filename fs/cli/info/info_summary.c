@@ -2,9 +2,6 @@
 #include "fs/cli/progress.h"
 
 #include "base/text.h"
-#include "fs/cli/info/info_components.h"
-#include "fs/cli/info/info_engines.h"
-#include "fs/cli/info/info_merge.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/subjects.h"

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "fs/cli/progress.h"
 #include "fs/http/html.h"
-#include "fs/http/plot.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The order of tensors of NVFP4. The expected ones are those of what convert_hf_to_gguf.py wrote of a GLM-4.5 of two
  * layers (config.json has n_routed_experts), and of the same with num_local_experts. */
-#include "models/family/nvfp4_order.h"
+#include "models/family/nvfp4.h"
 #include "tests/unit/check.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Factors beside weights of NVFP4: which are there, and what they hold. When the converter takes one for 1 is what
  * numpy says of the numbers here: numpy.allclose(scales, 1, atol=1e-6) of those of experts, abs(scale - 1) < 1e-6 of
  * one. */
-#include "models/family/nvfp4_scales.h"
+#include "models/family/nvfp4.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"

@@ -1,4 +1,4 @@
-#include "fs/http/plot.h"
+#include "fs/http/html.h"
 
 #include "tests/unit/check.h"
 

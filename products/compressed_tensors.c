@@ -42,7 +42,7 @@ static struct fused *fuse(struct weights_maker *maker, const struct tensor *tens
     size_t n = ct_find_fused(maker->way->model, tensor, members);
     for (size_t i = 0; i < n; i++)
         matrices[i] = weights_matrix(maker, members[i]);
-    return fused_new(maker->arena, matrices, n);
+    return fused_new(maker->arena, SCALE_OF_TENSOR, matrices, n);
 }
 
 /* oneshot() adds a zero point of 0 to FP8. */

@@ -38,7 +38,7 @@ static bool put_nvfp4(struct weights_maker *maker, const struct tensor *tensor)
     size_t n = ct_find_fused(maker->way->model, tensor, members);
     for (size_t i = 0; i < n; i++)
         matrices[i] = matrix_of(maker, members[i]);
-    struct fused *fused = fused_factor_new(arena, matrices, n);
+    struct fused *fused = fused_new(arena, SCALE_BY_FACTOR, matrices, n);
     if (!grouped_possible(matrix, &grouping, maker->error))
         return error_prefix(maker->error, "'%.200s'", tensor->name);
     weights_put_part(maker, tensor, ".weight", view_group_codes(arena, matrix, &grouping, fused, &u8_dtype));

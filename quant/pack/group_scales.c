@@ -53,7 +53,7 @@ float range_largest(const struct range *range)
 
 float group_largest_code(const struct grouping *grouping)
 {
-    static const float largest[] = {[CODE_E4M3] = 448, [CODE_E2M1] = 6, [CODE_E2M1_DOWN] = 6};
+    static const float largest[] = {[CODE_E4M3] = 448, [CODE_E2M1] = 6, [CODE_E2M1_SIGNED] = 6, [CODE_E2M1_DOWN] = 6};
     return grouping->code == CODE_INTEGER ? (float)((1 << grouping->bits) - 1) / 2 : largest[grouping->code];
 }
 
@@ -62,23 +62,19 @@ float group_largest_code(const struct grouping *grouping)
 struct fused {
     const struct view **matrices;
     size_t n_matrices;
-    bool is_factor;
-    _Atomic uint32_t found; /* the bits of the scale, which is not 0; 0: not found yet */
+    enum group_scale scale;
+    _Atomic uint32_t found; /* found_bit and the bits of the scale, which is not negative; 0: not found yet */
 };
 
-struct fused *fused_new(struct arena *arena, const struct view *const *matrices, size_t n)
+static const uint32_t found_bit = (uint32_t)1 << 31;
+
+struct fused *fused_new(struct arena *arena, enum group_scale scale, const struct view *const *matrices, size_t n)
 {
     struct fused *fused = arena_alloc(arena, sizeof *fused);
+    fused->scale = scale;
     fused->matrices = arena_array(arena, n, sizeof(const struct view *));
     fused->n_matrices = n;
     memcpy(fused->matrices, matrices, n * sizeof *matrices);
-    return fused;
-}
-
-struct fused *fused_factor_new(struct arena *arena, const struct view *const *matrices, size_t n)
-{
-    struct fused *fused = fused_new(arena, matrices, n);
-    fused->is_factor = true;
     return fused;
 }
 
@@ -98,31 +94,49 @@ static bool read_largest(const struct view *matrix, float *ret_largest, struct e
     return true;
 }
 
-/* Several threads may find the same number at the same time. */
-bool fused_scale(struct fused *fused, float *ret_scale, struct error *error)
+/* Returns the scale of tensors with this largest magnitude. */
+static float scale_of_tensors(enum group_scale rule, enum rounding rounding, float largest)
 {
-    uint32_t bits = atomic_load_explicit(&fused->found, memory_order_relaxed);
+    static const float largest_e2m1 = 6, largest_e4m3 = 448, least_alike = 1e-12f;
+    float (*round)(float) = group_numbers[rounding].round;
+    if (rule == SCALE_OF_TENSOR)
+        return round(round(1 / largest) * (largest_e2m1 * largest_e4m3));
+    if (rule != SCALE_ALIKE)
+        return largest / (largest_e2m1 * largest_e4m3);
+    float scale = largest / largest_e4m3;
+    return !(largest > 0) ? 1 : scale < least_alike ? least_alike : scale;
+}
+
+static bool find_scale_of_tensors(const struct fused *fused, float *ret_scale, struct error *error)
+{
+    bool has_least = fused->scale == SCALE_OF_TENSOR || fused->scale == SCALE_BY_FACTOR;
+    enum rounding rounding = ROUND_F32;
     float largest = 0;
-    for (size_t i = 0; bits == 0 && i < fused->n_matrices; i++) {
-        enum rounding rounding = ROUND_F32;
+    for (size_t i = 0; i < fused->n_matrices; i++) {
         float of_matrix;
         if (!read_largest(fused->matrices[i], &of_matrix, error))
             return false;
         group_rounding(fused->matrices[i]->dtype, &rounding);
-        of_matrix = of_matrix < group_numbers[rounding].least ? group_numbers[rounding].least : of_matrix;
+        if (has_least && of_matrix < group_numbers[rounding].least)
+            of_matrix = group_numbers[rounding].least;
         largest = of_matrix > largest ? of_matrix : largest;
     }
+    group_rounding(fused->matrices[0]->dtype, &rounding);
+    *ret_scale = scale_of_tensors(fused->scale, rounding, largest);
+    return true;
+}
+
+/* Several threads may find the same number at the same time. */
+bool fused_scale(struct fused *fused, float *ret_scale, struct error *error)
+{
+    uint32_t bits = atomic_load_explicit(&fused->found, memory_order_relaxed);
     if (bits == 0) {
-        static const float largest_code = 6, largest_scale = 448;
-        enum rounding rounding = ROUND_F32;
-        group_rounding(fused->matrices[0]->dtype, &rounding);
-        float (*round)(float) = group_numbers[rounding].round;
-        float reciprocal = round(1 / largest), scale = round(reciprocal * (largest_code * largest_scale));
-        if (fused->is_factor)
-            scale = largest / (largest_code * largest_scale);
-        memcpy(&bits, &scale, sizeof bits);
-        atomic_store_explicit(&fused->found, bits, memory_order_relaxed);
+        if (!find_scale_of_tensors(fused, ret_scale, error))
+            return false;
+        memcpy(&bits, ret_scale, sizeof bits);
+        atomic_store_explicit(&fused->found, bits | found_bit, memory_order_relaxed);
     }
+    bits &= ~found_bit;
     memcpy(ret_scale, &bits, sizeof bits);
     return true;
 }
@@ -232,26 +246,37 @@ static void find_scales_by_factor(const struct grouping *grouping, const struct 
 static struct scale find_scale(const struct grouping *grouping, enum rounding rounding, const struct range *range)
 {
     static group_rule *const rules[] = {
-        [SCALE_SYMMETRIC] = symmetric_scale, [SCALE_ASYMMETRIC] = asymmetric_scale, [SCALE_POWER_OF_TWO] = power_scale,
-        [SCALE_CEILED] = group_ceiled_scale, [SCALE_E4M3] = group_e4m3_scale,
+        [SCALE_SYMMETRIC] = symmetric_scale, [SCALE_ASYMMETRIC] = asymmetric_scale,
+        [SCALE_POWER_OF_TWO] = power_scale,  [SCALE_CEILED] = group_ceiled_scale,
+        [SCALE_E4M3] = group_e4m3_scale,     [SCALE_AT_MOST] = group_scale_at_most,
+        [SCALE_OF_127] = group_scale_of_127,
     };
     return rules[grouping->scale](grouping, rounding, range);
 }
 
-/* Gets the scales of `n` groups with these ranges. */
+static bool find_fused_scales(const struct grouping *grouping, enum rounding rounding, struct fused *fused,
+                              const struct range *ranges, size_t n, struct scale *scales, struct error *error)
+{
+    float of_tensor;
+    if (!fused_scale(fused, &of_tensor, error))
+        return false;
+    if (grouping->scale == SCALE_BY_FACTOR)
+        find_scales_by_factor(grouping, ranges, n, of_tensor, scales);
+    else if (grouping->scale == SCALE_BY_ANY_FACTOR)
+        group_scales_by_any_factor(grouping, ranges, n, of_tensor, scales);
+    else if (grouping->scale == SCALE_OF_TENSOR)
+        find_scales_of_tensor(grouping, rounding, ranges, n, of_tensor, scales);
+    else
+        for (size_t i = 0; i < n; i++)
+            scales[i] = (struct scale){.divisor = of_tensor};
+    return true;
+}
+
 bool group_scales(const struct grouping *grouping, enum rounding rounding, struct fused *fused,
                   const struct range *ranges, size_t n, struct scale *scales, struct error *error)
 {
-    float of_tensor;
-    if (scale_needs_fused(grouping->scale)) {
-        if (!fused_scale(fused, &of_tensor, error))
-            return false;
-        if (grouping->scale == SCALE_BY_FACTOR)
-            find_scales_by_factor(grouping, ranges, n, of_tensor, scales);
-        else
-            find_scales_of_tensor(grouping, rounding, ranges, n, of_tensor, scales);
-        return true;
-    }
+    if (scale_needs_fused(grouping->scale))
+        return find_fused_scales(grouping, rounding, fused, ranges, n, scales, error);
     if (grouping->scale == SCALE_AFFINE) {
         group_affine_scales(grouping, ranges, n, scales);
         return true;

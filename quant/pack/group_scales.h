@@ -1,4 +1,4 @@
-/* The scales of groups, by the rules of llmcompressor and of mlx: for grouped.c alone.
+/* The scales of groups, by the rules of llmcompressor, of mlx and of ComfyUI's tools: for grouped.c alone.
  *
  * A rule takes the range of a group's values. All results are rounded as the reference rounds them.
  *
@@ -43,8 +43,17 @@ typedef struct scale group_rule(const struct grouping *grouping, enum rounding r
 group_rule group_ceiled_scale, group_e4m3_scale;
 void group_affine_scales(const struct grouping *grouping, const struct range *ranges, size_t n, struct scale *scales);
 
-/* Gets the scales of `n` groups with these ranges. Fails if the largest magnitude of `fused`, NULL unless the scale is
- * SCALE_OF_TENSOR, cannot be read. */
+/* Returns the exponent of the power of 2 at or above a number above 0, of its logarithm as an F32, which rounds what is
+ * next to a power to it. */
+int group_exponent_above(float number);
+
+/* The rules of ComfyUI's tools. The factor is that of the tensor. */
+group_rule group_scale_at_most, group_scale_of_127;
+void group_scales_by_any_factor(const struct grouping *grouping, const struct range *ranges, size_t n, float factor,
+                                struct scale *scales);
+
+/* Gets the scales of `n` groups with these ranges. Fails if the largest magnitude of `fused`, NULL unless the scale
+ * needs it, cannot be read. */
 bool group_scales(const struct grouping *grouping, enum rounding rounding, struct fused *fused,
                   const struct range *ranges, size_t n, struct scale *scales, struct error *error);
 

@@ -15,9 +15,7 @@ void group_affine_scales(const struct grouping *grouping, const struct range *ra
     }
 }
 
-/* Returns the power of 2 at or above a number above 0, of its logarithm as an F32, which rounds what is next to a power
- * to it. */
-static int exponent_above(float number)
+int group_exponent_above(float number)
 {
     enum { MANTISSA = 0x7fffff, BIAS = 127, FAR = 0x1000 /* from a power below, for any exponent */ };
     uint32_t bits;
@@ -33,7 +31,7 @@ struct scale group_ceiled_scale(const struct grouping *grouping, enum rounding r
     enum { BIAS = 127 };
     float scale = group_numbers[rounding].round(range_largest(range) / group_largest_code(grouping));
     bool has_exponent = scale > 0 && isfinite(scale);
-    int exponent = has_exponent ? exponent_above(scale) : 0;
+    int exponent = has_exponent ? group_exponent_above(scale) : 0;
     return (struct scale){.divisor = ldexpf(1, exponent), .code = (uint8_t)(exponent + BIAS)};
 }
 

@@ -176,6 +176,7 @@ static enum quotient_code quotient_code(const struct grouping *grouping)
     case CODE_E4M3:
         return QUOTIENT_E4M3;
     case CODE_E2M1:
+    case CODE_E2M1_SIGNED:
         return QUOTIENT_E2M1;
     case CODE_E2M1_DOWN:
         return grouping->scale == SCALE_E4M3 ? QUOTIENT_E2M1_DOWN_EXACTLY : QUOTIENT_E2M1_DOWN;
@@ -191,6 +192,14 @@ static void store_integers(const struct grouping *grouping, size_t n, uint8_t *c
     uint8_t offset = grouping->is_offset ? (uint8_t)(1 << (grouping->bits - 1)) : 0;
     for (size_t i = 0; i < n; i++)
         codes[i] = (codes[i] + offset) & mask;
+}
+
+/* Gives codes of 4 bits the signs of their values, those of zeros too, where there is a scale. */
+static void keep_signs(const float *values, const float *divisors, size_t n_groups, size_t columns, uint8_t *codes)
+{
+    for (size_t group = 0; group < n_groups; group++)
+        for (size_t i = group * columns; isfinite(divisors[group]) && i < (group + 1) * columns; i++)
+            codes[i] |= (uint8_t)(signbit(values[i]) != 0) << 3;
 }
 
 /* Encodes `n` values of one row, whole groups or parts of one, into a code a byte. */
@@ -213,6 +222,8 @@ static void encode(const struct grouped *grouped, const struct scale *scales, co
     }
     const struct quotients quotients = {divisors, adds ? zero_points : NULL, lowest, -1 - lowest};
     grouped_kernels()->encode[quotient_code(grouping)][rounding](&quotients, values, n_groups, columns, codes);
+    if (grouping->code == CODE_E2M1_SIGNED)
+        keep_signs(values, divisors, n_groups, columns, codes);
     if (grouping->code == CODE_INTEGER)
         store_integers(grouping, n, codes);
 }
@@ -237,6 +248,18 @@ static void pack(const uint8_t *codes, size_t n, unsigned bits, uint8_t *bytes)
     }
 }
 
+static uint64_t bytes_of_codes(const struct grouped *grouped, uint64_t n)
+{
+    unsigned width = grouped->grouping->width;
+    return width == 8 ? n : (n + 7) / 8 * width;
+}
+
+static void swap_halves(uint8_t *bytes, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)(bytes[i] << 4 | bytes[i] >> 4);
+}
+
 /* Encodes the `n` values from `column` on, at most PIECE, into bytes. */
 static bool read_piece(const struct grouped *grouped, const struct reached *reached, uint64_t row, uint64_t column,
                        size_t n, uint8_t *bytes, struct error *error)
@@ -252,13 +275,9 @@ static bool read_piece(const struct grouped *grouped, const struct reached *reac
         return false;
     encode(grouped, scales, values, n, codes);
     pack(codes, n, grouped->grouping->width, bytes);
+    if (grouped->grouping->is_high_first)
+        swap_halves(bytes, bytes_of_codes(grouped, n));
     return true;
-}
-
-static uint64_t bytes_of_codes(const struct grouped *grouped, uint64_t n)
-{
-    unsigned width = grouped->grouping->width;
-    return width == 8 ? n : (n + 7) / 8 * width;
 }
 
 /* Reads bytes [from, to) of the codes of a row. Pieces begin with a byte of their own, and with a group if they find
@@ -520,8 +539,8 @@ const struct view *view_group_scales(struct arena *arena, const struct view *mat
 {
     static const struct view_op op = {.name = "group scales", .read = read_scales, .depends = scales_depend};
     struct grouped grouped = grouped_of(matrix, grouping, fused);
-    bool is_code =
-        grouping->scale == SCALE_POWER_OF_TWO || grouping->scale == SCALE_CEILED || grouping->scale == SCALE_E4M3;
+    bool is_code = grouping->scale == SCALE_POWER_OF_TWO || grouping->scale == SCALE_CEILED ||
+                   grouping->scale == SCALE_E4M3 || grouping->scale == SCALE_AT_MOST;
     const struct dtype *of_number = is_code ? &u8_dtype : matrix->dtype;
     const struct dtype *dtype = scale_needs_fused(grouping->scale) ? &f8_e4m3_dtype : of_number;
     return view_of(arena, &op, &grouped, dtype, rounded_up(grouped.n_rows, grouping->rows), groups_across(&grouped));

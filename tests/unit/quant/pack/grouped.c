@@ -26,7 +26,11 @@ static const struct grouping fp8_rows = {1, 0, SCALE_SYMMETRIC, CODE_E4M3, 8, 8,
                              affine_8 = {1, 64, SCALE_AFFINE, CODE_NATURAL, 8, 8, false},
                              mlx_mxfp4 = {1, 32, SCALE_CEILED, CODE_E2M1_DOWN, 4, 4, false},
                              mlx_mxfp8 = {1, 32, SCALE_CEILED, CODE_E4M3, 8, 8, false},
-                             mlx_nvfp4 = {1, 16, SCALE_E4M3, CODE_E2M1_DOWN, 4, 4, false};
+                             mlx_nvfp4 = {1, 16, SCALE_E4M3, CODE_E2M1_DOWN, 4, 4, false},
+                             comfy_fp8 = {1, 0, SCALE_ALIKE, CODE_E4M3, 8, 8, false},
+                             comfy_mxfp8 = {1, 32, SCALE_AT_MOST, CODE_E4M3, 8, 8, false},
+                             comfy_nvfp4 = {1, 16, SCALE_BY_ANY_FACTOR, CODE_E2M1_SIGNED, 4, 4, .is_high_first = true},
+                             comfy_int8 = {1, 0, SCALE_OF_127, CODE_INTEGER, 8, 8, false};
 
 static struct arena *arena;
 
@@ -101,12 +105,60 @@ static void check_fours(void)
     read_all(view_group_scales(arena, f32_matrix(1, 32, large), &mxfp4, NULL), &exponent);
     CHECK(exponent == 128);
     matrix = f32_matrix(2, 16, *values);
-    struct fused *fused = fused_new(arena, &matrix, 1);
+    struct fused *fused = fused_new(arena, SCALE_OF_TENSOR, &matrix, 1);
     read_floats(view_fused_scale(arena, fused), &global);
     CHECK(global == 2688.f / 2048);
     read_all(view_group_scales(arena, matrix, &nvfp4, fused), found);
     dtype_kernels(dtype_by_name("F8_E4M3")).decode(found, &scale, 1);
     CHECK(scale == 448 && found[1] == 0x76);
+}
+
+static float scale_of(struct fused *fused)
+{
+    float scale;
+    read_floats(view_fused_scale(arena, fused), &scale);
+    return scale;
+}
+
+/* Codes and scales are those of comfy_kitchen 0.2.40. Of zeros, two have no sign: their group has no scale. */
+static void check_comfy_fours(void)
+{
+    float values[2][32] = {{2688, -0.0f, -1200, 300}, {[3] = -0.0f, [16] = 1.5f, -0.75f, -0.0f}}, zeros[16] = {0};
+    static const uint8_t codes[2][16] = {{120, 209}, {[8] = 125, 128}}, scales[4] = {126, 0, 0, 40};
+    uint8_t found[32];
+    const struct view *matrix = f32_matrix(2, 32, *values), *nothing = f32_matrix(1, 16, zeros);
+    struct fused *fused = fused_new(arena, SCALE_BY_ANY_FACTOR, &matrix, 1),
+                 *of_nothing = fused_new(arena, SCALE_BY_ANY_FACTOR, &nothing, 1);
+    read_all(view_group_codes(arena, matrix, &comfy_nvfp4, fused, &u8_dtype), found);
+    CHECK(memcmp(found, codes, sizeof codes) == 0);
+    read_all(view_group_scales(arena, matrix, &comfy_nvfp4, fused), found);
+    CHECK(memcmp(found, scales, sizeof scales) == 0 && scale_of(fused) == 1);
+    read_all(view_group_scales(arena, nothing, &comfy_nvfp4, of_nothing), found);
+    CHECK(found[0] == 0 && scale_of(of_nothing) == 0);
+    read_all(view_group_codes(arena, nothing, &comfy_nvfp4, of_nothing, &u8_dtype), found);
+    CHECK(memcmp(found, zeros, 8) == 0);
+}
+
+static void check_comfy_eights(void)
+{
+    float values[2][64] = {{448, -224, [32] = 449}, {[40] = 0x1.8p-118f, -1e-36f}}, scales[2];
+    static const float integers[2][4] = {{127, -63.5f, 1.5f, -127}, {0}};
+    static const uint8_t exponents[4] = {127, 128, 0, 1};
+    static const int8_t rounded[2][4] = {{127, -64, 2, -127}, {0}};
+    uint8_t found[128];
+    const struct view *matrix = f32_matrix(2, 64, *values);
+    read_all(view_group_codes(arena, matrix, &comfy_mxfp8, NULL, dtype_by_name("F8_E4M3")), found);
+    CHECK(found[0] == 0x7e && found[1] == 0xf6 && found[32] == 0x76 && found[104] == 0x7c && found[105] == 0xeb);
+    read_all(view_group_scales(arena, matrix, &comfy_mxfp8, NULL), found);
+    CHECK(memcmp(found, exponents, sizeof exponents) == 0);
+    struct fused *fused = fused_new(arena, SCALE_ALIKE, &matrix, 1);
+    read_all(view_group_codes(arena, matrix, &comfy_fp8, fused, dtype_by_name("F8_E4M3")), found);
+    CHECK(scale_of(fused) == 449.f / 448 && found[32] == 0x7e && found[1] == 0xf6 && found[104] == 0);
+    matrix = f32_matrix(2, 4, *integers);
+    read_all(view_group_codes(arena, matrix, &comfy_int8, NULL, dtype_by_name("I8")), found);
+    CHECK(memcmp(found, rounded, sizeof rounded) == 0);
+    read_floats(view_group_scales(arena, matrix, &comfy_int8, NULL), scales);
+    CHECK(scales[0] == 1 && scales[1] == 1e-30f);
 }
 
 /* Hashes (FNV-1a, 32 bits) of what mx.quantize() of mlx 0.32.4 gives on a CPU: codes, scales, biases. */
@@ -183,7 +235,7 @@ static void check_mlx(void)
 static void check_ranges(const struct grouping *grouping, const struct view *matrix, const char *dtype)
 {
     struct error error;
-    struct fused *fused = grouping->scale == SCALE_OF_TENSOR ? fused_new(arena, &matrix, 1) : NULL;
+    struct fused *fused = grouping->scale == SCALE_OF_TENSOR ? fused_new(arena, SCALE_OF_TENSOR, &matrix, 1) : NULL;
     const struct view *views[] = {view_group_codes(arena, matrix, grouping, fused, dtype_by_name(dtype)),
                                   view_group_scales(arena, matrix, grouping, fused)};
     for (int v = 0; v < 2; v++) {
@@ -505,6 +557,8 @@ int main(void)
     check_rows();
     check_asymmetric();
     check_fours();
+    check_comfy_fours();
+    check_comfy_eights();
     check_mlx();
     check_all_ranges();
     check_rows_together();

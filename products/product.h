@@ -132,6 +132,6 @@ bool product_is_for_loaders(const struct product_input *input, struct product_li
 /* For products whose files always depend on the object: needs_object(). */
 bool product_needs_object(const struct product_input *input);
 
-extern const struct product adapter_product, bitsandbytes_product, compressed_tensors_product, diffusers_product,
-    diffusion_gguf_product, fp8_blocks_product, gguf_product, hf_product, layouts_product, mlx_product, mmproj_product,
-    modelopt_product, mtp_product, sdcpp_product, single_file_product, whisper_product;
+extern const struct product adapter_product, bitsandbytes_product, comfy_product, compressed_tensors_product,
+    diffusers_product, diffusion_gguf_product, fp8_blocks_product, gguf_product, hf_product, layouts_product,
+    mlx_product, mmproj_product, modelopt_product, mtp_product, sdcpp_product, single_file_product, whisper_product;

@@ -20,3 +20,4 @@ const struct product fp8_blocks_product = {.name = "fp8", .root = "fp8", .is_off
 const struct product modelopt_product = {.name = "modelopt", .root = "modelopt", .is_offered = hide};
 const struct product mlx_product = {.name = "mlx", .root = "mlx", .is_offered = hide};
 const struct product bitsandbytes_product = {.name = "bitsandbytes", .root = "bitsandbytes", .is_offered = hide};
+const struct product comfy_product = {.name = "comfy", .root = "comfy", .is_offered = hide};

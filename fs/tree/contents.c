@@ -20,6 +20,7 @@ const struct content *const contents[] = {
     PRODUCT(mtp_product),
     PRODUCT(whisper_product),
     PRODUCT(sdcpp_product),
+    PRODUCT(comfy_product),
     PRODUCT(diffusers_product),
     PRODUCT(hf_product),
     PRODUCT(layouts_product),

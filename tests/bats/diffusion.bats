@@ -46,6 +46,22 @@ make() {
     [[ $output == *"ComfyUI's quantization format 'int8_blockwise' is not supported"* ]]
 }
 
+@test "comfy/ is what comfy-quants makes of a model of Qwen-Image" {
+    local data=$HERE/../data/comfy format
+    for format in fp8_e4m3fn mxfp8 nvfp4; do
+        "$WFS" cat "$data/model.safetensors" "comfy/model-$format.safetensors" >"$OUT/$format.safetensors"
+        python3 "$HERE/diffusion.py" same "$OUT/$format.safetensors" "$data/model-$format.safetensors"
+        "$WFS" info --json "$OUT/$format.safetensors" | jq -e '.notes == [] and .family == "Qwen-Image"'
+    done
+    make clash "$OUT/clash.safetensors"
+    fails 1 "named 'double_blocks.0.img_attn.proj.input_scale', which the source has already" "$WFS" cat "$OUT/clash.safetensors" comfy/model-fp8_e4m3fn.safetensors
+    "$WFS" cat "$OUT/clash.safetensors" comfy/model-int8.safetensors >"$OUT/int8.safetensors"
+    "$WFS" cat "$OUT/int8.safetensors" tensors/double_blocks.0.img_attn.proj.weight/f32 >"$OUT/f32"
+    [ "$(stat -c %s "$OUT/f32")" -eq $((4 * 256 * 256)) ]
+    "$WFS" cat "$OUT/int8.safetensors" model.gguf >"$OUT/int8.gguf"
+    run ! "$WFS" ls "$OUT/int8.gguf" comfy
+}
+
 @test "the converter's GGUF is a source like the model itself" {
     make flux "$OUT/flux.safetensors"
     "$WFS" cat "$OUT/flux.safetensors" model.gguf >"$OUT/flux.gguf"

@@ -1,4 +1,5 @@
-"""Small diffusion models, as files with their makers' names and as pipelines: diffusion.py KIND PATH."""
+"""Small diffusion models, as files with their makers' names and as pipelines: diffusion.py KIND PATH; or
+"same FILE FILE": whether two files have the same tensors."""
 import json
 import pathlib
 import struct
@@ -169,6 +170,22 @@ def names(path):
         print(name, tensor["dtype"], *tensor["shape"])
 
 
+def read(path):
+    """The tensors of a safetensors file: dtype, shape and bytes."""
+    file = path.read_bytes()
+    start = 8 + struct.unpack("<Q", file[:8])[0]
+    header = json.loads(file[8:start])
+    header.pop("__metadata__", None)
+    return {name: (tensor["dtype"], tensor["shape"], file[start + tensor["data_offsets"][0]:start + tensor["data_offsets"][1]]) for name, tensor in header.items()}
+
+
+def compare(path, other):
+    """Fails unless two files have the same tensors."""
+    ours, theirs = read(path), read(other)
+    differing = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+    sys.exit(f"{path.name}: {differing}" if differing or not ours else 0)
+
+
 def torch(path, tensors=FLUX, wrapper=None):
     make_torch_file.write(path, {name: ("BF16", shape, bytes(2 * elements(shape))) for name, shape in tensors.items()},
                           around=lambda state: {wrapper: state, "epoch": 1} if wrapper else state)
@@ -182,6 +199,7 @@ KINDS = {
     "torch-model": lambda path: torch(path, wrapper="model"),
     "torch-state-dict": lambda path: torch(path, wrapper="state_dict"),
     "torch-few": lambda path: torch(path, dict(list(FLUX.items())[:19])),
+    "clash": lambda path: write(path, {**FLUX, "double_blocks.0.img_attn.proj.input_scale": ()}),
     "pipeline": pipeline,
     "names": names,
     "firsts": firsts,
@@ -196,4 +214,6 @@ KINDS = {
 }
 
 if __name__ == "__main__":
+    if sys.argv[1] == "same":
+        compare(*map(pathlib.Path, sys.argv[2:]))
     KINDS[sys.argv[1]](pathlib.Path(sys.argv[2]))

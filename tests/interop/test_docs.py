@@ -83,7 +83,7 @@ def furnish(home):
     (home / "inputs" / "whisper").mkdir()
     data("whisper.py", home / "inputs" / "whisper")
     shutil.copytree(home / "inputs" / "whisper" / "hf", home / "openai" / "whisper-base")
-    for name in ["etc/wfs", "mnt/m", "mnt/llama", "out", "copy", "bin", *(f"ComfyUI/models/{one}" for one in ("unet", "text_encoders", "checkpoints"))]:
+    for name in ["etc/wfs", "mnt/m", "mnt/llama", "out", "copy", "bin", *(f"ComfyUI/models/{one}" for one in ("unet", "diffusion_models", "text_encoders", "checkpoints"))]:
         (home / name).mkdir(parents=True)
     merge = "merge_method: linear\nmodels: [{model: MODEL, parameters: {weight: 1}}, {model: models/a, parameters: {weight: 1}}]\ndtype: bfloat16\n"
     for name in ("recipe.yaml", "average.yaml"):

@@ -35,6 +35,7 @@ static const char *const fixtures[] = {
     "packed/pack-4",
     "packed/quanto-4",
     "packed/mxfp4-experts",
+    "comfy/model.safetensors",
     "ctranslate2/whisper-int8",
     "safetensors/dtypes.safetensors",
     "torch/deflated.pt",

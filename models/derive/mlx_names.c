@@ -57,9 +57,9 @@ static const struct mlx_rule {
     {"gpt_oss", ".experts.down_proj", NULL, "e o i -> e i o", .is_bare = true},
     {"nemotron_h", ".switch_mlp.fc1", ".experts.{}.up_proj"},
     {"nemotron_h", ".switch_mlp.fc2", ".experts.{}.down_proj"},
-    {"dots1|afmoe", ".experts.gate_proj", ".experts.{}.gate_proj"},
-    {"dots1|afmoe", ".experts.up_proj", ".experts.{}.up_proj"},
-    {"dots1|afmoe", ".experts.down_proj", ".experts.{}.down_proj"},
+    {"dots1|afmoe|Klear", ".experts.gate_proj", ".experts.{}.gate_proj"},
+    {"dots1|afmoe|Klear", ".experts.up_proj", ".experts.{}.up_proj"},
+    {"dots1|afmoe|Klear", ".experts.down_proj", ".experts.{}.down_proj"},
     {"bailing_moe", ".mlp.gate.gate_proj", ".mlp.gate"},
     {"exaone_moe", ".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"},
     {"gpt2", ".attn.c_attn", NULL, "o i -> i o"},
@@ -87,7 +87,7 @@ static const struct mlx_rule {
 static const struct mlx_prefix {
     const char *types, *there, *here;
 } prefixes[] = {
-    {"gpt2", "model.", "transformer."},
+    {"gpt2|gptj", "model.", "transformer."},
     {"gpt_neox", "model.h.", "gpt_neox.layers."},
     {"gpt_neox", "model.embed_out", "embed_out"},
     {"gpt_neox", "model.", "gpt_neox."},

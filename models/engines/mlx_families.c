@@ -12,14 +12,19 @@
 #define LATENT_LOW_RANK                                                                                                \
     "self_attn.q_a_proj self_attn.q_a_layernorm self_attn.q_b_proj self_attn.kv_a_proj_with_mqa "                      \
     "self_attn.kv_a_layernorm self_attn.embed_q self_attn.unembed_out self_attn.o_proj "
-#define LATENT              "self_attn.q_proj " LATENT_LOW_RANK
-#define GATE_DOWN_UP        "mlp.gate_proj mlp.down_proj mlp.up_proj "
-#define GATE_UP_DOWN        "mlp.gate_proj mlp.up_proj mlp.down_proj "
-#define SWITCH(mlp)         mlp ".switch_mlp.gate_proj " mlp ".switch_mlp.up_proj " mlp ".switch_mlp.down_proj "
-#define SHARED_GATE_UP_DOWN "mlp.shared_experts.gate_proj mlp.shared_experts.up_proj mlp.shared_experts.down_proj "
-#define SHARED_GATE_DOWN_UP "mlp.shared_experts.gate_proj mlp.shared_experts.down_proj mlp.shared_experts.up_proj "
-#define NORMS               "input_layernorm post_attention_layernorm "
-#define FOUR_NORMS          NORMS "pre_feedforward_layernorm post_feedforward_layernorm "
+#define LATENT "self_attn.q_proj " LATENT_LOW_RANK
+#define LATENT_OF(attention)                                                                                           \
+    attention ".q_proj " attention ".q_a_proj " attention ".q_a_layernorm " attention ".q_b_proj " attention           \
+              ".kv_a_proj_with_mqa " attention ".kv_a_layernorm " attention ".embed_q " attention                      \
+              ".unembed_out " attention ".o_proj "
+#define GATE_UP_DOWN_OF(mlp) mlp ".gate_proj " mlp ".up_proj " mlp ".down_proj "
+#define GATE_DOWN_UP         "mlp.gate_proj mlp.down_proj mlp.up_proj "
+#define GATE_UP_DOWN         "mlp.gate_proj mlp.up_proj mlp.down_proj "
+#define SWITCH(mlp)          mlp ".switch_mlp.gate_proj " mlp ".switch_mlp.up_proj " mlp ".switch_mlp.down_proj "
+#define SHARED_GATE_UP_DOWN  "mlp.shared_experts.gate_proj mlp.shared_experts.up_proj mlp.shared_experts.down_proj "
+#define SHARED_GATE_DOWN_UP  "mlp.shared_experts.gate_proj mlp.shared_experts.down_proj mlp.shared_experts.up_proj "
+#define NORMS                "input_layernorm post_attention_layernorm "
+#define FOUR_NORMS           NORMS "pre_feedforward_layernorm post_feedforward_layernorm "
 #define LINEAR_ATTENTION(projections)                                                                                  \
     "=linear_attn.conv1d " projections " #linear_attn.dt_bias #linear_attn.A_log linear_attn.norm "                    \
     "linear_attn.out_proj "
@@ -52,6 +57,67 @@ const struct mlx_family mlx_families[] = {
      .layer = QKVO GATE_DOWN_UP NORMS,
      .dropped = "rotary_emb.inv_freq activation_scale",
      .reads_fp8 = true},
+    {.modules = "telechat3", LLAMA_NAMES, .layer = QKVO GATE_DOWN_UP NORMS, .is_untied = true},
+    {.modules = "nanbeige",
+     LLAMA_NAMES,
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .dropped = "self_attn.rotary_emb.inv_freq",
+     .is_untied = true},
+    {.modules = "iquestloopcoder",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = QKVO GATE_DOWN_UP NORMS,
+     .after = "model.norm =model.gate_projections.{} lm_head",
+     .is_untied = true},
+    {.modules = "nemotron-nas",
+     LLAMA_NAMES,
+     .layer = "input_layernorm " QKVO "self_attn.linear post_attention_layernorm " GATE_DOWN_UP "mlp.linear",
+     .is_untied = true},
+    {.modules = "mellum",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS "mlp.gate " SWITCH("mlp") NORMS,
+     .rows = mlx_rows_experts,
+     .in_8_bits = "mlp.gate"},
+    {.modules = "Klear",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS GATE_DOWN_UP
+     "mlp.gate mlp.experts.gate_proj mlp.experts.up_proj mlp.experts.down_proj " SHARED_GATE_DOWN_UP
+     "mlp.coefficient #mlp.expert_bias " NORMS,
+     .rows = mlx_rows_dots1,
+     .is_untied = true,
+     .in_8_bits = "mlp.gate",
+     .uncast = "expert_bias"},
+    {.modules = "hunyuan",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = QKVO "self_attn.query_layernorm self_attn.key_layernorm " GATE_DOWN_UP
+                   "mlp.shared_mlp.gate_proj mlp.shared_mlp.down_proj mlp.shared_mlp.up_proj mlp.gate.wg " SWITCH("mlp")
+                       NORMS,
+     .after = "model.norm",
+     .rows = mlx_rows_experts},
+    {.modules = "nanochat",
+     .before = "transformer.wte",
+     .layers = "transformer.h",
+     .layer = "attn.c_q attn.c_k attn.c_v attn.c_proj mlp.c_fc mlp.c_proj",
+     .after = "lm_head",
+     .is_untied = true},
+    {.modules = "lille-130m",
+     .before = "transformer.tok_embeddings",
+     .layers = "transformer.layers",
+     .layer = "attention.qkv_proj attention.out_proj attention.norm feed_forward.norm feed_forward.gate_proj "
+              "feed_forward.up_proj feed_forward.down_proj",
+     .after = "transformer.norm",
+     .dropped = "rotary_emb"},
+    {.modules = "gptj",
+     .before = "model.wte",
+     .layers = "model.h",
+     .layer = "ln_1 attn.k_proj attn.v_proj attn.q_proj attn.out_proj mlp.fc_in mlp.fc_out",
+     .after = "model.ln_f lm_head",
+     .stored = "",
+     .stored_layers = "transformer.h",
+     .rows = mlx_rows_gptj,
+     .dropped = ".attn.masked_bias .attn.bias",
+     .is_untied = true},
     {.modules = "mimo",
      LLAMA_NAMES,
      .layer = QKVO GATE_DOWN_UP NORMS,
@@ -383,6 +449,16 @@ const struct mlx_family mlx_families[] = {
      .rows = mlx_rows_latent,
      .dropped = "vision_tower. vision_model. multi_modal_projector. mm_projector. model.layers.61 rotary_emb.inv_freq",
      .is_untied = true,
+     .uncast = "e_score_correction_bias"},
+    {.modules = "longcat_flash",
+     LLAMA_NAMES,
+     .layer = SWITCH("mlp") "mlp.router.classifier #mlp.router.e_score_correction_bias " LATENT_OF("self_attn.0")
+         LATENT_OF("self_attn.1") GATE_UP_DOWN_OF("mlps.0") GATE_UP_DOWN_OF(
+             "mlps.1") "input_layernorm.0 input_layernorm.1 post_attention_layernorm.0 post_attention_layernorm.1",
+     .rows = mlx_rows_longcat,
+     .dropped = "model.mtp",
+     .is_untied = true,
+     .in_8_bits = "classifier",
      .uncast = "e_score_correction_bias"},
     {.modules = "gpt_oss",
      .before = "model.embed_tokens model.norm",

@@ -31,6 +31,12 @@
 const struct mlx_row mlx_rows_experts[] = {EXPERTS("mlp"), END};
 const struct mlx_row mlx_rows_mixtral[] = {NUMBERED_EXPERTS("block_sparse_moe", "block_sparse_moe"), END};
 const struct mlx_row mlx_rows_latent[] = {EXPERTS("mlp"), HEADS("self_attn"), END};
+const struct mlx_row mlx_rows_longcat[] = {EXPERTS("mlp"), HEADS("self_attn.0"), HEADS("self_attn.1"), END};
+const struct mlx_row mlx_rows_gptj[] = {
+    {"model.wte", "transformer.wte", NULL},
+    {"model.ln_f", "transformer.ln_f", NULL},
+    END,
+};
 const struct mlx_row mlx_rows_gpt2[] = {
     {"attn.c_attn", NULL, TRANSPOSED},
     {"attn.c_proj", NULL, TRANSPOSED},

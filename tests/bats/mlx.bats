@@ -117,8 +117,8 @@ END
     cp -r "$MODEL" "$BATS_TEST_TMPDIR/model"
     jq '.model_type = "nothing"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     fails 1 "mlx-lm has no class for the model type 'nothing'" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
-    jq '.model_type = "gptj"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
-    fails 1 "mlx-lm's class for the model type 'gptj' is not supported" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
+    jq '.model_type = "dbrx"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    fails 1 "mlx-lm's class for the model type 'dbrx' is not supported" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
     jq '.model_type = "iquestcoder"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     same "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors == "$WFS" cat "$MODEL" mlx/4bit/model.safetensors
     jq '.num_hidden_layers = 1' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"

@@ -51,21 +51,34 @@ CASES = [
     ("exaone4", dict(SMALL, rope_scaling=None, sliding_window=64, sliding_window_pattern="LG")),
     ("exaone4", {**SMALL, **TIED, "rope_scaling": None, "sliding_window": None, "sliding_window_pattern": None}),
     ("glm_moe_dsa", dict(LATENT, index_head_dim=32, index_n_heads=2, index_topk=8, rope_parameters=dict(rope_theta=10000.0, rope_type="default"))),
+    ("Klear", dict(MOE, n_shared_experts=1, mlp_only_layers=[0], decoder_sparse_step=1, norm_topk_prob=True)),
     ("gpt_bigcode", BIGCODE),
     ("gpt_bigcode", {**BIGCODE, **TIED}),
+    ("gptj", dict(n_embd=128, n_layer=2, n_head=4, n_positions=64, rotary_dim=16, layer_norm_epsilon=1e-5, vocab_size=64, torch_dtype="bfloat16")),
     ("granite", GRANITE),
     ("granite", {**GRANITE, **TIED}),
     ("granitemoe", dict(GRANITE, num_local_experts=EXPERTS, num_experts_per_tok=2)),
     ("helium", SMALL),
+    ("hunyuan", dict(MOE, moe_topk=2, num_shared_expert=1, use_mixed_mlp_moe=True, use_qk_norm=True, use_cla=True, cla_share_factor=2,
+                     rope_scaling=dict(alpha=1000.0, factor=1.0, type="dynamic"))),
+    ("hunyuan", dict(MOE, moe_topk=1, num_experts=1, num_shared_expert=1, use_mixed_mlp_moe=False, use_qk_norm=False, use_cla=False, cla_share_factor=2,
+                     rope_scaling=dict(alpha=1000.0, factor=1.0, type="dynamic"))),
+    ("iquestloopcoder", dict(SMALL, loop_num=2, loop_window_size=64, rope_scaling=None)),
     ("kimi_k25", dict(torch_dtype="bfloat16", text_config=dict(LATENT, model_type="deepseek_v3", rope_scaling=None))),
     ("lfm2_moe", dict(MOE, use_expert_bias=True, num_dense_layers=1, norm_eps=1e-5, conv_bias=True, conv_L_cache=3, norm_topk_prob=True, num_hidden_layers=3,
                       layer_types=["conv", "full_attention", "conv"])),
+    ("lille-130m", dict(n_embd=128, n_head=4, n_kv_heads=2, n_layer=2, vocab_size=64, layer_norm_eps=1e-5, rope_theta=1e4, block_size=64,
+                        torch_dtype="bfloat16")),
     ("llama4", dict(torch_dtype="bfloat16", text_config=dict(SMALL, model_type="llama4_text", attention_chunk_size=64, interleave_moe_layer_step=2,
                     intermediate_size_mlp=256, num_experts_per_tok=1, num_local_experts=EXPERTS, rope_scaling=None, use_qk_norm=True))),
     ("llama4_text", dict(SMALL, intermediate_size_mlp=256, no_rope_layers=[1, 0], use_qk_norm=True)),
+    ("longcat_flash", dict(LATENT, ffn_hidden_size=192, num_layers=2, expert_ffn_hidden_size=64, moe_topk=2, zero_expert_num=1, zero_expert_type="identity",
+                           mla_scale_q_lora=True, mla_scale_kv_lora=True, attention_method="MLA", num_hidden_layers=None)),
     ("mamba", MAMBA),
     ("mamba", {**MAMBA, **TIED, "use_bias": True}),
     ("mamba2", dict(MAMBA, num_heads=8, n_groups=1, time_step_limit=[0.0, 8.0], layer_norm_epsilon=1e-5)),
+    ("mellum", dict(MOE, norm_topk_prob=True, sliding_window=32, layer_types=["full_attention", "sliding_attention"],
+                    rope_parameters={kind: dict(rope_theta=1e4, rope_type="default") for kind in ("full_attention", "sliding_attention")})),
     ("mimo", dict(SMALL, num_nextn_predict_layers=1)),
     ("mimo_v2_flash", {**ROUTED, "moe_layer_freq": [0, 1], "hybrid_layer_pattern": [0, 1], "add_swa_attention_sink_bias": True,
                        "add_full_attention_sink_bias": False, "sliding_window_size": 16, "layernorm_epsilon": 1e-5, "swa_rope_theta": 1e4,
@@ -73,6 +86,12 @@ CASES = [
                        "partial_rotary_factor": 0.5}),
     ("ministral3", dict(SMALL, rope_parameters=ROPE4)),
     ("mistral4", dict(LATENT, rope_parameters=ROPE4)),
+    ("nanbeige", SMALL),
+    ("nanbeige", {**SMALL, **TIED}),
+    ("nanochat", SMALL),
+    ("nemotron-nas", dict(SMALL, hidden_act="silu", block_configs=[dict(attention=dict(n_heads_in_group=2), ffn=dict(ffn_mult=1.0)),
+                          dict(attention=dict(no_op=True), ffn=dict(replace_with_linear=True, ffn_mult=1.0)),
+                          dict(attention=dict(replace_with_linear=True), ffn=dict(no_op=True))], num_hidden_layers=3)),
     ("nemotron_h", NEMOTRON),
     ("nemotron_h", dict(NEMOTRON, moe_latent_size=64)),
     ("olmo2", SMALL),
@@ -91,6 +110,7 @@ CASES = [
     ("smollm3", {**SMALL, **TIED}),
     ("stablelm", dict(STABLELM, use_qkv_bias=True)),
     ("stablelm", dict(STABLELM, use_qkv_bias=False, qk_layernorm=True, use_parallel_residual=True)),
+    ("telechat3", SMALL),
 ]
 IN_F32 = ("A_log", "e_score_correction_bias", "expert_bias", "dt_bias")
 
@@ -128,16 +148,18 @@ def as_stored(kind, weights):
     """The tensors of a checkpoint, from those of the class: its sanitize() the other way."""
     matrices = r"\.(gate_proj|up_proj|down_proj)\.weight"
     weights = {name: values.transpose(0, 2, 1) if name.endswith(("conv1d.weight", "conv.conv.weight")) else values for name, values in weights.items()}
-    if kind in ("deepseek_v2", "glm_moe_dsa", "kimi_k25", "mistral4", "mimo_v2_flash", "olmoe", "qwen2_moe"):
+    if kind in ("deepseek_v2", "glm_moe_dsa", "hunyuan", "kimi_k25", "longcat_flash", "mellum", "mistral4", "mimo_v2_flash", "olmoe", "qwen2_moe"):
         weights = unstack(weights, r"(.*\.mlp)\.switch_mlp" + matrices, "{0}.experts.{e}.{1}.weight")
-    if kind == "afmoe":
+    if kind in ("Klear", "afmoe"):
         weights = unstack(weights, r"(.*\.mlp)\.experts" + matrices, "{0}.experts.{e}.{1}.weight")
     if kind == "nemotron_h":
         weights = unstack(weights, r"(.*mixer)\.switch_mlp\.fc1\.weight", "{0}.experts.{e}.up_proj.weight")
         weights = unstack(weights, r"(.*mixer)\.switch_mlp\.fc2\.weight", "{0}.experts.{e}.down_proj.weight")
     if kind == "apertus":
         weights = {name: values.reshape(1) if "alpha" in name else values for name, values in weights.items()}
-    if kind in ("glm_moe_dsa", "kimi_k25", "mistral4"):
+    if kind == "gptj":
+        weights = {re.sub("^model[.]", "transformer.", name): values for name, values in weights.items()}
+    if kind in ("glm_moe_dsa", "kimi_k25", "longcat_flash", "mistral4"):
         for name in [name for name in weights if name.endswith("embed_q.weight")]:
             pair = [weights.pop(name).transpose(0, 2, 1), weights.pop(name.replace("embed_q", "unembed_out"))]
             both = numpy.concatenate(pair, 1)
@@ -242,6 +264,8 @@ def check_back_quantized(case, kind, made):
 
 sys.modules["mlx_lm.convert"].load = load
 for number, (kind, config) in enumerate(CASES):
+    if sys.argv[1:] and kind not in sys.argv[1:]:
+        continue
     with tempfile.TemporaryDirectory() as directory:
         source = pathlib.Path(directory) / "model"
         make(kind, config, source)

@@ -95,6 +95,47 @@ const struct mlx_family mlx_families[] = {
                        NORMS,
      .after = "model.norm",
      .rows = mlx_rows_experts},
+    {.modules = "laguna",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS "self_attn.g_proj " GATE_DOWN_UP "mlp.gate.proj #mlp.gate.e_score_correction_bias " SWITCH(
+         "mlp") "mlp.shared_expert.gate_proj mlp.shared_expert.down_proj mlp.shared_expert.up_proj " NORMS,
+     .rows = mlx_rows_laguna,
+     .is_untied = true,
+     .in_8_bits = "mlp.gate.proj",
+     .uncast = "e_score_correction_bias"},
+    {.modules = "phi3small",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = "self_attn.query_key_value self_attn.dense mlp.up_proj mlp.down_proj " NORMS,
+     .after = "model.final_layernorm",
+     .dropped = "self_attn.rotary_emb.inv_freq"},
+    {.modules = "spark2_5",
+     .before = "model.embedding",
+     .layers = "model.layers",
+     .layer = "self_attn.q_k_v_proj self_attn.g_proj self_attn.out_proj " GATE_UP_DOWN NORMS,
+     .after = "model.norm lm_head",
+     .rows = mlx_rows_spark2_5,
+     .dropped = "rotary_emb.inv_freq",
+     .plain = "self_attn.g_proj"},
+    {.modules = "olmo_hybrid",
+     LLAMA_NAMES,
+     .layer = "linear_attn.q_proj linear_attn.k_proj linear_attn.v_proj linear_attn.a_proj linear_attn.b_proj "
+              "linear_attn.g_proj linear_attn.o_proj =linear_attn.q_conv1d =linear_attn.k_conv1d "
+              "=linear_attn.v_conv1d #linear_attn.A_log #linear_attn.dt_bias linear_attn.o_norm " QKVO QK_NORMS
+                  GATE_UP_DOWN NORMS "post_feedforward_layernorm",
+     .rows = mlx_rows_olmo_hybrid},
+    {.modules = "recurrent_gemma",
+     .before = "model.embed_tokens",
+     .layers = "model.layers",
+     .layer = "temporal_pre_norm temporal_block.linear_y temporal_block.linear_x temporal_block.linear_out "
+              "=temporal_block.conv_1d #temporal_block.rg_lru.recurrent_param "
+              "#temporal_block.rg_lru.input_gate_weight #temporal_block.rg_lru.input_gate_bias "
+              "#temporal_block.rg_lru.recurrent_gate_weight #temporal_block.rg_lru.recurrent_gate_bias "
+              "temporal_block.q_proj temporal_block.k_proj temporal_block.v_proj temporal_block.o_proj "
+              "channel_pre_norm mlp_block.up_proj mlp_block.gate_proj mlp_block.down_proj",
+     .after = "model.final_norm lm_head",
+     .rows = mlx_rows_recurrent_gemma,
+     .is_untied = true},
     {.modules = "nanochat",
      .before = "transformer.wte",
      .layers = "transformer.h",
@@ -583,6 +624,33 @@ const struct mlx_family mlx_families[] = {
      .in_8_bits = "mlp.gate.gate_proj",
      .uncast = "expert_bias",
      .refused = "norm_head"},
+    {.modules = "bailing_moe_linear",
+     .before = "model.word_embeddings",
+     .layers = "model.layers",
+     .layer = "attention.query_key_value attention.dense attention.g_proj attention.g_norm attention.key_layernorm "
+              "attention.query_layernorm " GATE_DOWN_UP SWITCH(
+                  "mlp") "mlp.gate.gate_proj #mlp.gate.expert_bias " SHARED_GATE_DOWN_UP NORMS,
+     .after = "model.norm lm_head",
+     .rows = mlx_rows_bailing_moe,
+     .is_untied = true,
+     .in_8_bits = "mlp.gate.gate_proj",
+     .uncast = "expert_bias",
+     .refused = "norm_head"},
+    {.modules = "bailing_hybrid",
+     .before = "model.word_embeddings",
+     .layers = "model.layers",
+     .layer = "attention.query_key_value attention.q_proj attention.q_a_proj attention.q_a_layernorm "
+              "attention.q_b_proj attention.kv_a_proj_with_mqa attention.kv_a_layernorm attention.embed_q "
+              "attention.unembed_out attention.dense attention.g_proj attention.g_norm attention.key_layernorm "
+              "attention.query_layernorm " GATE_UP_DOWN SWITCH(
+                  "mlp") "mlp.gate.gate_proj #mlp.gate.expert_bias " SHARED_GATE_UP_DOWN NORMS,
+     .after = "model.norm lm_head",
+     .rows = mlx_rows_bailing_hybrid,
+     .drops_layers = true,
+     .is_untied = true,
+     .in_8_bits = "mlp.gate.gate_proj",
+     .plain = "attention.embed_q attention.unembed_out",
+     .uncast = "expert_bias"},
     {.modules = "bailing_moe_v3",
      .before = "model.word_embeddings",
      .layers = "model.layers",

@@ -168,6 +168,26 @@ const struct mlx_row mlx_rows_kimi_k3[] = {
     END,
 };
 const struct mlx_row mlx_rows_bailing_moe[] = {EXPERTS("mlp"), {"mlp.gate.gate_proj", "mlp.gate", NULL}, END};
+const struct mlx_row mlx_rows_bailing_hybrid[] = {
+    EXPERTS("mlp"),
+    HEADS("attention"),
+    {"mlp.gate.gate_proj", "mlp.gate", NULL},
+    END,
+};
+const struct mlx_row mlx_rows_laguna[] = {
+    EXPERTS("mlp"),
+    {"mlp.gate.proj", "mlp.gate|mlp.gate.proj", NULL},
+    {"mlp.gate.e_score_correction_bias", "mlp.experts.e_score_correction_bias|mlp.gate.e_score_correction_bias", NULL},
+    END,
+};
+const struct mlx_row mlx_rows_spark2_5[] = {{"model.embedding", "model.embedding|model.embed_tokens", NULL}, END};
+const struct mlx_row mlx_rows_olmo_hybrid[] = {
+    {"linear_attn.q_conv1d", NULL, MLX_CONVOLUTION},
+    {"linear_attn.k_conv1d", NULL, MLX_CONVOLUTION},
+    {"linear_attn.v_conv1d", NULL, MLX_CONVOLUTION},
+    END,
+};
+const struct mlx_row mlx_rows_recurrent_gemma[] = {{"temporal_block.conv_1d", NULL, MLX_CONVOLUTION}, END};
 const struct mlx_row mlx_rows_bailing_moe_v3[] = {
     EXPERTS("mlp"),
     HEADS("attention"),

@@ -38,11 +38,18 @@ NEMOTRON = dict(ROUTED, hybrid_override_pattern="M-*E", mamba_num_heads=4, mamba
                 num_hidden_layers=4)  # fmt: skip
 STABLELM = dict(SMALL, partial_rotary_factor=0.5, layer_norm_eps=1e-5)
 BIGCODE = dict(SMALL, n_embd=128, n_layer=2, n_inner=192, n_head=4, n_positions=64, layer_norm_epsilon=1e-5)
+BAILING = dict(MOE, num_shared_experts=1, norm_topk_prob=True, first_k_dense_replace=1, layer_group_size=2, group_norm_size=2, use_qk_norm=True, n_group=1,
+               topk_group=1, num_hidden_layers=3, routed_scaling_factor=1.0, moe_router_enable_expert_bias=True, score_function="sigmoid")  # fmt: skip
+LAYERS = {"layer_types": ["sliding_attention", "full_attention"],
+          "rope_parameters": {kind: dict(rope_theta=1e4, rope_type="default") for kind in ("full_attention", "sliding_attention")}}  # fmt: skip
 TIED = dict(tie_word_embeddings=True)
 
 CASES = [
     ("afmoe", dict(MOE, layer_types=["sliding_attention", "full_attention"], num_dense_layers=1, num_shared_experts=1)),
     ("apertus", dict(SMALL, post_norm=False, qk_norm=True)),
+    ("bailing_hybrid", dict(BAILING, kv_lora_rank=64, q_lora_rank=64, qk_rope_head_dim=32, qk_nope_head_dim=64, v_head_dim=64)),
+    ("bailing_hybrid", dict(BAILING, kv_lora_rank=64, q_lora_rank=None, qk_rope_head_dim=32, qk_nope_head_dim=64, v_head_dim=64)),
+    ("bailing_moe_linear", BAILING),
     ("cohere", dict(SMALL, use_qk_norm=True)),
     ("cohere", dict(SMALL, attention_bias=True, layer_norm_bias=True)),
     ("cohere2", dict(SMALL, attention_bias=True)),
@@ -65,6 +72,7 @@ CASES = [
                      rope_scaling=dict(alpha=1000.0, factor=1.0, type="dynamic"))),
     ("iquestloopcoder", dict(SMALL, loop_num=2, loop_window_size=64, rope_scaling=None)),
     ("kimi_k25", dict(torch_dtype="bfloat16", text_config=dict(LATENT, model_type="deepseek_v3", rope_scaling=None))),
+    ("laguna", dict(MOE, shared_expert_intermediate_size=64, **LAYERS)),
     ("lfm2_moe", dict(MOE, use_expert_bias=True, num_dense_layers=1, norm_eps=1e-5, conv_bias=True, conv_L_cache=3, norm_topk_prob=True, num_hidden_layers=3,
                       layer_types=["conv", "full_attention", "conv"])),
     ("lille-130m", dict(n_embd=128, n_head=4, n_kv_heads=2, n_layer=2, vocab_size=64, layer_norm_eps=1e-5, rope_theta=1e4, block_size=64,
@@ -77,8 +85,7 @@ CASES = [
     ("mamba", MAMBA),
     ("mamba", {**MAMBA, **TIED, "use_bias": True}),
     ("mamba2", dict(MAMBA, num_heads=8, n_groups=1, time_step_limit=[0.0, 8.0], layer_norm_epsilon=1e-5)),
-    ("mellum", dict(MOE, norm_topk_prob=True, sliding_window=32, layer_types=["full_attention", "sliding_attention"],
-                    rope_parameters={kind: dict(rope_theta=1e4, rope_type="default") for kind in ("full_attention", "sliding_attention")})),
+    ("mellum", dict(MOE, norm_topk_prob=True, sliding_window=32, **LAYERS)),
     ("mimo", dict(SMALL, num_nextn_predict_layers=1)),
     ("mimo_v2_flash", {**ROUTED, "moe_layer_freq": [0, 1], "hybrid_layer_pattern": [0, 1], "add_swa_attention_sink_bias": True,
                        "add_full_attention_sink_bias": False, "sliding_window_size": 16, "layernorm_epsilon": 1e-5, "swa_rope_theta": 1e4,
@@ -96,18 +103,24 @@ CASES = [
     ("nemotron_h", dict(NEMOTRON, moe_latent_size=64)),
     ("olmo2", SMALL),
     ("olmo3", dict(SMALL, sliding_window=64, layer_types=["sliding_attention", "full_attention"])),
+    ("olmo_hybrid", dict(SMALL, linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=32, linear_value_head_dim=64, linear_conv_kernel_dim=4,
+                         linear_allow_neg_eigval=True, layer_types=["linear_attention", "full_attention"])),
     ("olmoe", MOE),
     ("openelm", dict(SMALL, num_transformer_layers=2, model_dim=128, ffn_dim_divisor=64, num_query_heads=[4, 4], num_kv_heads=[2, 2],
                      ffn_multipliers=[1.0, 2.0])),
     ("phi", dict(SMALL, partial_rotary_factor=0.5)),
+    ("phi3small", dict(SMALL, dense_attention_every_n_layers=2, ff_intermediate_size=192, gegelu_limit=20.0, layer_norm_epsilon=1e-5)),
     ("pixtral", dict(torch_dtype="bfloat16", text_config=dict(SMALL, model_type="mistral"))),
     ("plamo", dict(SMALL, n_shared_head=2)),
     ("plamo2", dict(SMALL, hidden_size_per_head=32, mamba_d_state=16, mamba_num_heads=4, mamba_step=2)),
     ("plamo3", dict(SMALL, sliding_window=32, sliding_window_pattern=2)),
     ("qwen", dict(SMALL, kv_channels=32, no_bias=True, intermediate_size=256)),
     ("qwen2_moe", dict(MOE, shared_expert_intermediate_size=64)),
+    ("recurrent_gemma", dict(SMALL, conv1d_width=4, logits_soft_cap=30.0, attention_window_size=16, block_types=["recurrent", "attention"])),
     ("seed_oss", dict(SMALL, attention_bias=True, attention_out_bias=False)),
     ("smollm3", {**SMALL, **TIED}),
+    ("spark2_5", dict(SMALL, sliding_window=16, **LAYERS)),
+    ("spark2_5", {**SMALL, **LAYERS, **TIED, "sliding_window": 16}),
     ("stablelm", dict(STABLELM, use_qkv_bias=True)),
     ("stablelm", dict(STABLELM, use_qkv_bias=False, qk_layernorm=True, use_parallel_residual=True)),
     ("telechat3", SMALL),
@@ -147,8 +160,9 @@ def joined(weights, end, part, to):
 def as_stored(kind, weights):
     """The tensors of a checkpoint, from those of the class: its sanitize() the other way."""
     matrices = r"\.(gate_proj|up_proj|down_proj)\.weight"
-    weights = {name: values.transpose(0, 2, 1) if name.endswith(("conv1d.weight", "conv.conv.weight")) else values for name, values in weights.items()}
-    if kind in ("deepseek_v2", "glm_moe_dsa", "hunyuan", "kimi_k25", "longcat_flash", "mellum", "mistral4", "mimo_v2_flash", "olmoe", "qwen2_moe"):
+    weights = {name: values.transpose(0, 2, 1) if name.endswith(("conv1d.weight", "conv_1d.weight", "conv.conv.weight")) else values for name, values in weights.items()}
+    if kind in ("bailing_hybrid", "bailing_moe_linear", "deepseek_v2", "glm_moe_dsa", "hunyuan", "kimi_k25", "laguna", "longcat_flash", "mellum", "mistral4",
+                "mimo_v2_flash", "olmoe", "qwen2_moe"):
         weights = unstack(weights, r"(.*\.mlp)\.switch_mlp" + matrices, "{0}.experts.{e}.{1}.weight")
     if kind in ("Klear", "afmoe"):
         weights = unstack(weights, r"(.*\.mlp)\.experts" + matrices, "{0}.experts.{e}.{1}.weight")
@@ -159,7 +173,11 @@ def as_stored(kind, weights):
         weights = {name: values.reshape(1) if "alpha" in name else values for name, values in weights.items()}
     if kind == "gptj":
         weights = {re.sub("^model[.]", "transformer.", name): values for name, values in weights.items()}
-    if kind in ("glm_moe_dsa", "kimi_k25", "longcat_flash", "mistral4"):
+    if kind.startswith("bailing"):
+        weights = {name.replace("gate.gate_proj", "gate"): values for name, values in weights.items()}
+    if kind == "laguna":
+        weights = {name.replace("gate.proj", "gate").replace("gate.e_score", "experts.e_score"): values for name, values in weights.items()}
+    if kind in ("bailing_hybrid", "glm_moe_dsa", "kimi_k25", "longcat_flash", "mistral4"):
         for name in [name for name in weights if name.endswith("embed_q.weight")]:
             pair = [weights.pop(name).transpose(0, 2, 1), weights.pop(name.replace("embed_q", "unembed_out"))]
             both = numpy.concatenate(pair, 1)

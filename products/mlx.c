@@ -193,7 +193,7 @@ static bool set_unknown(const struct json *config, struct error *error)
     const char *module = mlx_module_of(type, json_string(json_first(json_get(config, "architectures")), NULL));
     if (module == NULL)
         return error_set(error, "mlx-lm has no class for the model type '%.100s'", type != NULL ? type : "");
-    return error_set(error, "mlx-lm's class for the model type '%.100s' is not supported", type);
+    return error_set(error, "mlx-lm's class for the model type '%.100s' %s", type, mlx_refusal_of(config));
 }
 
 static bool take_codes(struct arena *arena, const struct json *config, struct mlx_model *made, struct error *error)

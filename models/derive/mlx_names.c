@@ -30,7 +30,7 @@ static const struct mlx_rule {
     bool minus_one;    /* 1 was added to the values */
     bool is_bare;      /* the name in transformers has no ".weight", and "_bias" for ".bias" */
 } rules[] = {
-#define W_TYPES "mixtral|phimoe|minimax|minimax_m2|lfm2_moe"
+#define W_TYPES "mixtral|phimoe|minimax|minimax_m2|minimax_m3_vl|lfm2_moe"
     {W_TYPES, ".switch_mlp.gate_proj", ".experts.{}.w1"},
     {W_TYPES, ".switch_mlp.up_proj", ".experts.{}.w3"},
     {W_TYPES, ".switch_mlp.down_proj", ".experts.{}.w2"},
@@ -55,6 +55,8 @@ static const struct mlx_rule {
      .is_bare = true},
     {"gemma4|gemma4_unified|gemma4_text", ".switch_glu.down_proj", ".down_proj", .is_bare = true},
     {"gpt_oss", ".experts.down_proj", NULL, "e o i -> e i o", .is_bare = true},
+    {"phixtral|phi-msft", ".switch_mlp.fc1", ".mlp.{}.fc1"},
+    {"phixtral|phi-msft", ".switch_mlp.fc2", ".mlp.{}.fc2"},
     {"nemotron_h", ".switch_mlp.fc1", ".experts.{}.up_proj"},
     {"nemotron_h", ".switch_mlp.fc2", ".experts.{}.down_proj"},
     {"dots1|afmoe|Klear", ".experts.gate_proj", ".experts.{}.gate_proj"},

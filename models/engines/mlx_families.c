@@ -136,6 +136,24 @@ const struct mlx_family mlx_families[] = {
      .after = "model.final_norm lm_head",
      .rows = mlx_rows_recurrent_gemma,
      .is_untied = true},
+    {.modules = "minimax_m3_vl",
+     .prefix = "language_model.",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS "self_attn.index_q_proj self_attn.index_k_proj self_attn.index_q_norm "
+                            "self_attn.index_k_norm " GATE_UP_DOWN "block_sparse_moe.gate "
+                            "#block_sparse_moe.e_score_correction_bias " SWITCH("block_sparse_moe")
+                                GATE_UP_DOWN_OF("block_sparse_moe.shared_experts") NORMS,
+     .rows = mlx_rows_mixtral,
+     .dropped = "vision_tower. multi_modal_projector. patch_merge_mlp.",
+     .is_untied = true,
+     .in_8_bits = "block_sparse_moe.gate",
+     .uncast = "e_score_correction_bias"},
+    {.modules = "phixtral",
+     .before = "transformer.embd.wte",
+     .layers = "transformer.h",
+     .layer = "mixer.Wqkv mixer.out_proj ln moe.switch_mlp.fc1 moe.switch_mlp.fc2 moe.gate",
+     .after = "lm_head.ln lm_head.linear",
+     .rows = mlx_rows_phixtral},
     {.modules = "nanochat",
      .before = "transformer.wte",
      .layers = "transformer.h",
@@ -741,6 +759,28 @@ static const char *module_of(const struct json *config)
         (!json_u64(json_get(config, "num_local_experts"), &n_experts) || n_experts == 0))
         return "granitemoehybrid.dense";
     return module;
+}
+
+/* Classes that have no row, with what is said of one. */
+static const struct refusal {
+    const char *module, *reason;
+} refusals[] = {
+    {"baichuan_m1", "divides the rows of lm_head by their norms, whose last bits depend on the processor"},
+    {"bitnet", "keeps weights packed in two bits each, and mlx/ holds values or MLX's own codes"},
+    {"deepseek_v41", "keeps weights in FP8 and FP4, and mlx/ holds values or MLX's own codes"},
+    {"kimi_vl", "loads no checkpoint of its makers, because it does not split kv_b_proj"},
+    {"lfm2-vl", "loads no checkpoint of its makers, because it expects other names of tensors"},
+    {"olmo", "needs the package ai2-olmo and its configuration instead of that of transformers"},
+    {"prism_hadamard_qwen35", "loads only models that were quantized for MLX"},
+};
+
+const char *mlx_refusal_of(const struct json *config)
+{
+    const char *module = module_of(config);
+    for (size_t i = 0; module != NULL && i < sizeof refusals / sizeof *refusals; i++)
+        if (strcmp(module, refusals[i].module) == 0)
+            return refusals[i].reason;
+    return "is not supported";
 }
 
 const struct mlx_family *mlx_family_of(const struct json *config)

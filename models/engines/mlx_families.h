@@ -78,6 +78,9 @@ extern const struct mlx_family mlx_families[]; /* up to NULL modules */
 /* Returns the family of a configuration, or NULL if wfs or mlx-lm has none. */
 const struct mlx_family *mlx_family_of(const struct json *config);
 
+/* Returns what to say of mlx-lm's class for a configuration that has no family: "is not supported". */
+const char *mlx_refusal_of(const struct json *config);
+
 /* Reports whether `word` is one of the words of a list, ends with one, or has one in it; false for NULL. */
 bool mlx_list_has(const char *list, const char *word);
 bool mlx_list_ends(const char *list, const char *word);

@@ -180,6 +180,11 @@ const struct mlx_row mlx_rows_laguna[] = {
     {"mlp.gate.e_score_correction_bias", "mlp.experts.e_score_correction_bias|mlp.gate.e_score_correction_bias", NULL},
     END,
 };
+const struct mlx_row mlx_rows_phixtral[] = {
+    {"moe.switch_mlp.fc1", "moe.mlp.{}.fc1", NULL},
+    {"moe.switch_mlp.fc2", "moe.mlp.{}.fc2", NULL},
+    END,
+};
 const struct mlx_row mlx_rows_spark2_5[] = {{"model.embedding", "model.embedding|model.embed_tokens", NULL}, END};
 const struct mlx_row mlx_rows_olmo_hybrid[] = {
     {"linear_attn.q_conv1d", NULL, MLX_CONVOLUTION},

@@ -91,6 +91,10 @@ CASES = [
                        "add_full_attention_sink_bias": False, "sliding_window_size": 16, "layernorm_epsilon": 1e-5, "swa_rope_theta": 1e4,
                        "swa_num_attention_heads": 4, "swa_num_key_value_heads": 2, "v_head_dim": 32, "swa_head_dim": 32, "swa_v_head_dim": 32,
                        "partial_rotary_factor": 0.5}),
+    ("minimax_m3_vl", dict(torch_dtype="bfloat16", text_config=dict(
+        SMALL, dense_intermediate_size=192, shared_intermediate_size=64, intermediate_size=64, num_local_experts=EXPERTS, num_experts_per_tok=2,
+        mlp_layer_types=["dense", "sparse"], sparse_attention_config=dict(sparse_num_index_heads=2, sparse_index_dim=32, sparse_block_size=16,
+                                                                          sparse_topk_blocks=2, sparse_attention_freq=[0, 1])))),
     ("ministral3", dict(SMALL, rope_parameters=ROPE4)),
     ("mistral4", dict(LATENT, rope_parameters=ROPE4)),
     ("nanbeige", SMALL),
@@ -110,6 +114,8 @@ CASES = [
                      ffn_multipliers=[1.0, 2.0])),
     ("phi", dict(SMALL, partial_rotary_factor=0.5)),
     ("phi3small", dict(SMALL, dense_attention_every_n_layers=2, ff_intermediate_size=192, gegelu_limit=20.0, layer_norm_epsilon=1e-5)),
+    ("phixtral", dict(num_local_experts=EXPERTS, num_experts_per_tok=2, rotary_dim=16, num_vocab=64, model_dim=128, num_heads=4, num_layers=2,
+                      torch_dtype="bfloat16")),
     ("pixtral", dict(torch_dtype="bfloat16", text_config=dict(SMALL, model_type="mistral"))),
     ("plamo", dict(SMALL, n_shared_head=2)),
     ("plamo2", dict(SMALL, hidden_size_per_head=32, mamba_d_state=16, mamba_num_heads=4, mamba_step=2)),
@@ -187,6 +193,12 @@ def as_stored(kind, weights):
     if kind == "llama4":
         joined(weights, "experts.{}.weight", "experts.down_proj", "experts.gate_up_proj")
         weights = {name: values.transpose(0, 2, 1) if values.ndim == 3 else values for name, values in weights.items()}
+    if kind == "phixtral":
+        weights = unstack(weights, r"(.*moe)\.switch_mlp\.(fc\d)\.(weight|bias)", "{0}.mlp.{e}.{1}.{2}")
+    if kind == "minimax_m3_vl":
+        for old, new in (("gate_proj", "w1"), ("down_proj", "w2"), ("up_proj", "w3")):
+            weights = {name.replace("switch_mlp." + old, "switch_mlp." + new): values for name, values in weights.items()}
+        weights = unstack(weights, r"(.*block_sparse_moe)\.switch_mlp\.(w\d)\.weight", "{0}.experts.{e}.{1}.weight")
     if kind == "lfm2_moe":
         for old, new in (("gate_proj", "w1"), ("down_proj", "w2"), ("up_proj", "w3")):
             weights = {name.replace(old, new): values for name, values in weights.items()}

@@ -231,6 +231,21 @@ static bool copy_list(struct tree *tree, const struct found_list *list, const ch
     return all_copied;
 }
 
+/* Reports the directories, apart from the root, whose weights cannot be made. */
+static bool have_weights(struct tree *tree, const struct found_list *list)
+{
+    bool all_have = true;
+    for (size_t i = 0; i < list->n_items; i++) {
+        const struct node_attributes *attributes = &list->items[i].attributes;
+        struct error error;
+        if (!attributes->directory || attributes->id == TREE_ROOT || !tree_lacks_weights(tree, attributes->id, &error))
+            continue;
+        report("%s", error.message);
+        all_have = false;
+    }
+    return all_have;
+}
+
 /* Finds the entries that the arguments except the first and last name; reports those that cannot be copied. */
 static bool find_all(struct tree *tree, const struct invocation *invocation, struct found_list *list)
 {
@@ -241,7 +256,7 @@ static bool find_all(struct tree *tree, const struct invocation *invocation, str
                    *list->items[i].path != '\0' ? list->items[i].path : "/");
             all_found = false;
         }
-    return all_found;
+    return all_found && have_weights(tree, list);
 }
 
 /* Finds everything that the arguments name, and reports what cannot be copied to DEST. */
@@ -379,8 +394,8 @@ const struct command cp_command = {
     .usage = "SOURCE PATH... DEST",
     .summary = "Copy virtual files to disk, on all cores",
     .group = READ_COMMAND,
-    .text = "Uses all cores. To copy several files, DEST must be a directory; if one of the files is missing, or "
-            "there is no room for all, nothing is copied. A "
+    .text = "Uses all cores. To copy several files, DEST must be a directory; if one of the files is missing, "
+            "the weights of a directory cannot be made, or there is no room for all, nothing is copied. A "
             "file gets its name only when it is complete. On a terminal, a bar shows the rate and the time left. With "
             "--reflink, what a file has in common with a source on the same XFS or Btrfs takes neither time nor space; "
             "model.gguf then has its tensors in another order and a key wfs.padding, so it is not the converter's file "

@@ -119,6 +119,11 @@ END
     fails 1 "mlx-lm has no class for the model type 'nothing'" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
     jq '.model_type = "dbrx"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     fails 1 "mlx-lm's class for the model type 'dbrx' is not supported" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors
+    cp "$HERE/../data/gguf/models/llama-tiny/tokenizer.model" "$BATS_TEST_TMPDIR/model"
+    fails 1 "mlx/4bit/model.safetensors is left out: mlx-lm's class for the model type 'dbrx'" "$WFS" cp -r "$BATS_TEST_TMPDIR/model" mlx/4bit "$BATS_TEST_TMPDIR/copy"
+    [ ! -e "$BATS_TEST_TMPDIR/copy" ]
+    "$WFS" cp -r "$BATS_TEST_TMPDIR/model" / "$BATS_TEST_TMPDIR/all" # what there is
+    rm "$BATS_TEST_TMPDIR/model/tokenizer.model"
     jq '.model_type = "kimi_vl"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     fails 1 "'kimi_vl' loads no checkpoint of its makers, because it does not split kv_b_proj" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/plain/config.json
     jq '.model_type = "iquestcoder"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"

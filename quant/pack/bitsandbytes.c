@@ -313,18 +313,23 @@ static void sort_codes(const float levels[BNB_LEVELS], uint8_t codes[BNB_LEVELS]
     }
 }
 
+static void set_levels(struct quantized *quantized, const float levels[BNB_LEVELS])
+{
+    sort_codes(levels, quantized->codes);
+    quantized->in_order = true;
+    for (unsigned i = 0; i < BNB_LEVELS; i++)
+        quantized->in_order &= quantized->codes[i] == i;
+    for (unsigned i = 0; i < BOUNDARIES; i++)
+        quantized->boundaries[i] = (levels[quantized->codes[i]] + levels[quantized->codes[i + 1]]) / 2;
+}
+
 const struct view *view_bnb_codes(struct arena *arena, const struct view *weight, const float levels[BNB_LEVELS])
 {
     static const struct view_op op = {
         .name = "codes of 4 bits", .cost = 1500, .read = read_codes, .depends = codes_depend};
     const uint64_t shape[] = {(weight->n_elements + 1) / PER_BYTE, 1};
     struct quantized *made = make(arena, &op, weight, &u8_dtype, 2, shape);
-    sort_codes(levels, made->codes);
-    made->in_order = true;
-    for (unsigned i = 0; i < BNB_LEVELS; i++)
-        made->in_order &= made->codes[i] == i;
-    for (unsigned i = 0; i < BOUNDARIES; i++)
-        made->boundaries[i] = (levels[made->codes[i]] + levels[made->codes[i + 1]]) / 2;
+    set_levels(made, levels);
     return &made->view;
 }
 
@@ -347,4 +352,20 @@ const struct view *view_bnb_row_maxima(struct arena *arena, const struct view *m
     static const struct view_op op = {
         .name = "largest of rows", .cost = 10000, .read = read_row_maxima, .depends = row_maxima_depend};
     return &make(arena, &op, view_convert(arena, matrix, &f16_dtype), &f32_dtype, 1, matrix->shape)->view;
+}
+
+void bnb_block_codes(const float levels[BNB_LEVELS], const float *values, size_t n, uint8_t *out)
+{
+    struct quantized quantized = {.in_order = false};
+    set_levels(&quantized, levels);
+    struct walk walk = {.of = &quantized, .out = out, .out_end = n * BNB_BLOCK / PER_BYTE};
+    for (size_t i = 0; i < n; i++)
+        take_codes(&walk, i, values + i * BNB_BLOCK, BNB_BLOCK);
+}
+
+void bnb_block_maxima(const float *values, size_t n, uint8_t *out)
+{
+    struct walk walk = {.out = out};
+    for (size_t i = 0; i < n; i++)
+        take_largest(&walk, i, values + i * BNB_BLOCK, BNB_BLOCK);
 }

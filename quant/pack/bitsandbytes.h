@@ -26,3 +26,8 @@ const struct view *view_bnb_rows(struct arena *arena, const struct view *matrix)
 
 /* Returns the largest magnitude of each row, rounded to F16: F32 [rows]. */
 const struct view *view_bnb_row_maxima(struct arena *arena, const struct view *matrix);
+
+/* Compute what these views have for `n` whole blocks whose values are at hand: BNB_BLOCK / 2 bytes of codes each, or
+ * the largest magnitude. */
+void bnb_block_codes(const float levels[BNB_LEVELS], const float *values, size_t n, uint8_t *out);
+void bnb_block_maxima(const float *values, size_t n, uint8_t *out);

@@ -571,3 +571,31 @@ const struct view *view_fused_scale(struct arena *arena, struct fused *fused)
     scale->fused = fused;
     return &scale->view;
 }
+
+void group_compute(const struct grouping *grouping, const struct dtype *dtype, enum group_part part,
+                   const float *values, size_t n, uint8_t *out)
+{
+    struct grouped grouped = {.view = {.dtype = dtype}, .grouping = grouping, .n_rows = 1};
+    struct scale scales[MOST_GROUPS];
+    uint8_t codes[PIECE];
+    struct error none;
+    grouped.columns = grouping->columns;
+    bool computed = group_rounding(dtype, &grouped.rounding) && fits_piece(&grouped);
+    for (size_t done = 0, count; computed && done < n; done += count) {
+        const size_t most = PIECE / grouped.columns;
+        count = n - done < most ? n - done : most;
+        const size_t n_values = count * grouped.columns;
+        const float *of_piece = values + done * grouped.columns;
+        computed = scale_piece(&grouped, of_piece, n_values, scales, &none);
+        if (part == GROUP_CODES) {
+            encode(&grouped, scales, of_piece, n_values, codes);
+            pack(codes, n_values, grouping->width, out + bytes_of_codes(&grouped, done * grouped.columns));
+        } else if (part == GROUP_SCALES) {
+            store(&grouped, scales, count, out + done * dtype->block_bytes);
+        } else {
+            store_edges(&grouped, scales, count, out + done * dtype->block_bytes);
+        }
+    }
+    assert(computed);
+    (void)computed;
+}

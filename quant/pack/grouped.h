@@ -93,3 +93,11 @@ const struct view *view_group_edges(struct arena *arena, const struct view *matr
 
 /* Returns the scale of the whole tensor, F32 [1]. */
 const struct view *view_fused_scale(struct arena *arena, struct fused *fused);
+
+/* What is stored of groups. */
+enum group_part { GROUP_CODES, GROUP_SCALES, GROUP_EDGES };
+
+/* Computes the bytes that these views have for `n` whole groups whose values are at hand, numbers of `dtype`, the type
+ * of scales and edges. For groupings of one row whose codes fill bytes, with scales of one type for all groups. */
+void group_compute(const struct grouping *grouping, const struct dtype *dtype, enum group_part part,
+                   const float *values, size_t n, uint8_t *out);

@@ -14,6 +14,7 @@
  *                    Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1 as the exclusive or with the scales that follow without a matrix;
  *                    of K types and IQ4_XS, those of sub-blocks as their differences from guesses
  *     cast-TYPE      floating point that another tensor's becomes by rounding or widening
+ *     ENGINE-...     what an engine makes of groups of weights: codes, or a number for each group
  *     difference-N   how far floating point of N bits is from a base tensor
  *
  * Each plane of each chunk is coded by Huffman codes alone (which decode several times as fast as zstd's matches, and
@@ -54,14 +55,20 @@ struct coder;
 struct coder *coder_new(void);
 void coder_free(struct coder *coder);
 
+struct coding_form;
+
 struct coding {
     const char *name;
-    unsigned unit_bytes, unit_values; /* of a value, or of a block */
+    unsigned unit_bytes, unit_values; /* of a value, of a block, or of what is stored of a group of values */
     enum coding_input_kind input;
-    const struct dtype *dtype; /* of blocks; NULL: any values of that size */
-    unsigned rotation;         /* of planes */
-    bool is_raw, is_matched;   /* codings of bytes that are no numbers */
-    bool predicts_scales;      /* from the values, at no cost */
+    const struct dtype *dtype;      /* of the tensor; NULL: any values of that size */
+    unsigned rotation;              /* of planes */
+    bool is_raw, is_matched;        /* codings of bytes that are no numbers */
+    bool predicts_scales;           /* from the values, at no cost */
+    const struct coding_form *form; /* for the functions of some codings */
+
+    /* Of CODING_VALUES: sets what follows of units from the values, and from the rest of the units. */
+    void (*compute)(const struct coding *coding, const float *values, unsigned char *units, size_t n);
 
     /* The same as the functions below, without the CRC-32. */
     size_t (*bound)(const struct coding *coding, size_t n_bytes);

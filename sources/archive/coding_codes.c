@@ -15,6 +15,11 @@ static bool is_of_scales(const struct block_plane *plane)
     return plane->count != 0 && !plane->is_codes;
 }
 
+static void compute(const struct coding *coding, const float *values, unsigned char *blocks, size_t n)
+{
+    codes_of(coding->dtype)(values, blocks, n);
+}
+
 static size_t bound(const struct coding *coding, size_t n_bytes)
 {
     size_t n_blocks = n_bytes / coding->unit_bytes, sum = frame_bound(n_bytes);
@@ -119,7 +124,7 @@ static bool encode(const struct coding *coding, struct coder *coder, const struc
     predict(coding, values, n_blocks, computed);
     if (!write_scales(coding, &frames, bytes, n_blocks, computed, error))
         return false;
-    codes_of(coding->dtype)(values, computed, n_blocks);
+    coding->compute(coding, values, computed, n_blocks);
     if (exclusive_or(computed, bytes, chunk->n_bytes) &&
         !frame_write(&frames, FRAME_MATCHED, computed, chunk->n_bytes, error))
         return false;
@@ -140,7 +145,7 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
     if (!read_scales(coding, &frames, n_blocks, bytes, &other, error))
         return false;
     if (other || !coding->predicts_scales)
-        codes_of(coding->dtype)(values, bytes, n_blocks);
+        coding->compute(coding, values, bytes, n_blocks);
     if (frames.left == 0)
         return true;
     if (!frame_read(&frames, coder_buffers(coder)->planes, chunk->n_bytes, error))
@@ -152,7 +157,7 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
 #define CODES(type, elements, bytes, of_type, ...)                                                                     \
     {                                                                                                                  \
         .name = "codes-" type, .unit_bytes = (bytes), .unit_values = (elements), .dtype = &(of_type),                  \
-        .input = CODING_VALUES, .bound = bound, .encode = encode, .decode = decode, __VA_ARGS__                        \
+        .input = CODING_VALUES, .compute = compute, .bound = bound, .encode = encode, .decode = decode, __VA_ARGS__    \
     }
 
 const struct coding codes_codings[] = {

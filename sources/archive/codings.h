@@ -3,4 +3,5 @@
 
 #include "sources/archive/coding.h"
 
-extern const struct coding planes_codings[], fields_codings[], codes_codings[], cast_codings[], difference_codings[];
+extern const struct coding planes_codings[], fields_codings[], codes_codings[], computed_codings[],
+    difference_codings[];

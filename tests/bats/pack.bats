@@ -68,7 +68,10 @@ same_tree() {
     rm -rf ladder ladder.wfs decoded
     "$PYTHON" "$BATS_TEST_DIRNAME/../data/make.py" sample ladder/hf
     "$WFS" cp ladder/hf gguf/model-{F16,Q8_0,Q4_0,Q5_1,Q2_K,Q3_K_M,Q4_K_M,Q5_K_M,Q6_K,IQ4_XS,IQ4_NL}.gguf ladder
-    "$WFS" pack ladder.wfs ladder >/dev/null
+    "$WFS" cp -r ladder/hf mlx/{4,8}bit compressed-tensors/W4A16 bitsandbytes/nf4 ladder
+    "$WFS" pack ladder.wfs ladder >log
+    # codes, scales and biases follow from the weights
+    [ "$(grep -cE '^ladder/(4bit|8bit|W4A16|nf4)/model.safetensors: .* [1-9][.][0-9]+ kB written$' log)" -eq 4 ]
     "$WFS" verify ladder.wfs
     WFS_CPU=portable "$WFS" verify ladder.wfs
     "$PYTHON" decoder ladder.wfs decoded

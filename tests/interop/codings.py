@@ -21,6 +21,8 @@ Q1_0 128 18 h0,1 b2,16|Q2_0 64 18 h0,1 b2,16""".replace("\n", "|").split("|") if
 PACK6 = {"4": lambda s: [s[:, :4] & 63 | s[:, 4:8] >> 4 << 6, s[:, 8:12] & 63 | s[:, 12:] >> 4 << 6, s[:, 4:8] & 15 | s[:, 12:] << 4],
          "3": lambda s: [s[:, :8] & 15 | s[:, 8:] << 4, sum((s[:, 4 * k:4 * k + 4] >> 4 & 3) << 2 * k for k in range(4))],
          "x": lambda s: [sum((s[:, k::4] >> 4 & 3) << 2 * k for k in range(4)), s[:, ::2] & 15 | s[:, 1::2] << 4]}
+NF4 = np.array([-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
+                0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1], F)
 IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], F)
 
 
@@ -96,6 +98,56 @@ def codes(t, b, v, h, s=None):  # sets the codes of blocks by their scales and t
             b[:, -20:-16] = fold(q >> 4, 4, -1)
 
 
+def stored(values, kind):  # numbers as they are stored
+    if kind == "BF16":
+        return (values.view("<u4") + 0x7FFF + (values.view("<u4") >> 16 & 1) >> 16).astype("<u2")
+    return values.astype({"F32": "<f4", "F16": "<f2"}[kind])
+
+
+def as_kind(values, kind):  # rounded, as F32
+    numbers = stored(values, kind)
+    return (numbers.astype("<u4") << 16).view("<f4") if kind == "BF16" else numbers.astype(F)
+
+
+def quantized_group(engine, bits, kind, v):  # the codes, the scale and the bias of one group
+    steps = F(2**bits - 1)
+    if engine == "nf4":  # the nearest level; of two equally near ones the lower
+        scaled = v * (F(1) / max(np.abs(v).max(), F(1e-38)))
+        return [int((scaled[i] > (NF4[:-1] + NF4[1:]) / F(2)).sum()) for i in range(len(v))], np.abs(v).max(), None
+    if engine == "int":
+        scale = as_kind(np.array([np.abs(v).max() / (steps / F(2))], F), kind)[0]
+        scale = scale if scale != 0 else F({"BF16": 0.0078125, "F16": 0.0009765625}[kind])
+        half = 2 ** (bits - 1)
+        return [int(x) + half for x in np.rint(as_kind(v / scale, kind)).clip(-half, half - 1)], scale, None
+    least, most = v.min(), v.max()
+    scale = max((most - least) / steps, F(1e-7))
+    scale, edge = (scale, least) if abs(least) > abs(most) else (-scale, most)
+    whole, bias = np.rint(edge / scale), F(0)
+    if whole != 0:
+        scale, bias = edge / whole, edge
+    return [int(x) for x in np.rint((v - bias) / scale).clip(0, steps)], scale, bias
+
+
+def quantize_groups(coding, values):  # the bytes of ENGINE-BITS-VALUES-TYPE-PART
+    engine, bits, columns, kind, part = coding.split("-")
+    bits, groups, values = int(bits), [], as_kind(values, kind)
+    values = np.where(np.isfinite(values), values, F(0))
+    for v in values.reshape(-1, int(columns)):
+        codes_of_group, scale, bias = quantized_group(engine, bits, kind, v)
+        if part == "codes":
+            if engine == "nf4":
+                codes_of_group = [code for pair in zip(codes_of_group[1::2], codes_of_group[::2]) for code in pair]
+            groups.append(sum(code << bits * i for i, code in enumerate(codes_of_group)).to_bytes(bits * len(v) // 8, "little"))
+        else:
+            groups.append(stored(np.array([scale if part == "scale" else bias], F), kind).tobytes())
+    return b"".join(groups)
+
+
+def compute(coding, values):  # what follows from the values alone
+    values = np.where(np.isfinite(values), values, F(0))
+    return stored(values, coding[5:]).tobytes() if coding.startswith("cast-") else quantize_groups(coding, values)
+
+
 def frames_of(data):
     out = []
     while data:
@@ -109,9 +161,12 @@ def frames_of(data):
 
 def decode(coding, data, n_bytes, base=None):  # a chunk
     kind, _, t = coding.partition("-")
-    check = zlib.crc32(b"") if kind not in ("codes", "difference") else int.from_bytes(data[-4:], "little")
-    frames = frames_of(data[:-12] if kind in ("codes", "difference") else data)
-    if kind in ("raw", "zstd"):
+    is_checked = kind in ("codes", "difference", "cast", "mlx", "int", "nf4")
+    frames = frames_of(data[:-12] if is_checked else data)
+    if kind in ("cast", "mlx", "int", "nf4"):
+        with np.errstate(all="ignore"):
+            out = np.frombuffer(compute(coding, np.frombuffer(base, "<f4")), u8) ^ (frames[0] if frames else u8(0))
+    elif kind in ("raw", "zstd"):
         out = frames[0]
     elif kind in ("fields", "codes"):
         out = np.zeros((n_bytes // int(TYPES[t][1]), int(TYPES[t][1])), u8)
@@ -135,5 +190,5 @@ def decode(coding, data, n_bytes, base=None):  # a chunk
             out = out if low is None else out << u(4) | np.concatenate([low & 15, low >> 4])[:n].astype(u)
             order = lambda x: np.where(x >> u(bits - 1), x ^ u(2 ** (bits - 1) - 1), x).astype(u)
             out = order(order(np.frombuffer(base, u)) + (out >> u(1) ^ -(out & u(1))))
-    assert len(out.tobytes()) == n_bytes and (kind not in ("codes", "difference") or zlib.crc32(out.tobytes()) == check), "damaged chunk"
+    assert len(out.tobytes()) == n_bytes and (not is_checked or zlib.crc32(out.tobytes()) == int.from_bytes(data[-4:], "little")), "damaged chunk"
     return out.tobytes()

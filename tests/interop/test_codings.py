@@ -5,11 +5,15 @@ import tempfile
 
 import numpy as np
 
-from codings import TYPES, decode
+from codings import TYPES, compute, decode
 from interop import ROOT, check, done
 
 ALONE = ["raw", "zstd", *(f"planes-{bits}" for bits in (8, 16, 32, 64)), *(f"rotated-{bits}" for bits in (16, 32, 64)), *(f"fields-{name}" for name in TYPES)]
 CODES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"]
+COMPUTED = ["cast-F32", "cast-F16", "cast-BF16", "mlx-2-32-BF16-codes", "mlx-3-64-BF16-codes", "mlx-4-64-BF16-codes", "mlx-5-32-BF16-codes", "mlx-6-128-F16-codes", "mlx-8-64-BF16-codes",
+            "mlx-4-64-BF16-scale", "mlx-4-64-BF16-bias", "mlx-8-32-F16-scale", "mlx-3-128-F16-bias", "int-4-128-BF16-codes", "int-4-128-BF16-scale", "int-8-128-F16-codes", "int-8-128-F16-scale",
+            "nf4-4-64-F32-codes", "nf4-4-64-F32-scale"]
+CHECKSUM = 12  # bytes of the frame that ends a chunk with an input
 GUESSED = ["Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"]
 random = np.random.default_rng(1)
 
@@ -68,4 +72,15 @@ with tempfile.TemporaryDirectory() as name:
         returns(scratch, f"codes-{name}", blocks.tobytes(), floats.tobytes())
         if name in GUESSED:
             returns(scratch, f"codes-{name}", blocks.tobytes(), strange.tobytes())
+
+    for coding in COMPUTED:
+        weights = floats.reshape(-1)[::4].copy()
+        with np.errstate(all="ignore"):
+            plain = bytearray(compute(coding, weights))
+        size = returns(scratch, coding, bytes(plain), weights.tobytes())
+        check(size == CHECKSUM, f"{coding}: all that numpy computes follows, {size} bytes are stored")
+        for i in range(0, len(plain), 97):
+            plain[i] ^= 64
+        returns(scratch, coding, bytes(plain), weights.tobytes())
+        returns(scratch, coding, bytes(plain), strange.reshape(-1)[::4].astype("<f4").tobytes())
 done()

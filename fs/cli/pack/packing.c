@@ -379,10 +379,11 @@ static int compare_turns(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Returns a rank by most of a file's bytes: of 64 or 32 bits, of 16, quantized, of no checkpoint. */
+/* Returns a rank by most of a file's bytes: of 64 or 32 bits, of 16, quantized, of no checkpoint. Quantized ones count
+ * more: an embedding that was not quantized may be half of a file. */
 static unsigned rank_of(struct packing *packing, size_t index)
 {
-    enum { WIDE, HALF, QUANTIZED, OTHER, RANKS };
+    enum { WIDE, HALF, QUANTIZED, OTHER, RANKS, WEIGHT = 8 };
     uint64_t n_bytes[RANKS] = {0};
     size_t count;
     struct error unused;
@@ -394,10 +395,10 @@ static unsigned rank_of(struct packing *packing, size_t index)
     for (size_t i = 0; i < count; i++) {
         const struct dtype *dtype = extents[i].dtype;
         bool is_float = dtype != NULL && dtype->kind == DTYPE_FLOAT;
-        n_bytes[dtype == NULL             ? OTHER
-                : !is_float               ? QUANTIZED
-                : dtype->block_bytes >= 4 ? WIDE
-                                          : HALF] += extents[i].length;
+        if (dtype != NULL && !is_float)
+            n_bytes[QUANTIZED] += extents[i].length * WEIGHT;
+        else
+            n_bytes[dtype == NULL ? OTHER : dtype->block_bytes >= 4 ? WIDE : HALF] += extents[i].length;
     }
     for (unsigned rank = WIDE; rank < OTHER; rank++)
         best = n_bytes[rank] > n_bytes[best] ? rank : best;

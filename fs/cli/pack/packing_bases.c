@@ -2,7 +2,6 @@
 
 #include "base/arena.h"
 #include "base/text_index.h"
-#include "quant/blocks/codes.h"
 #include "sources/archive/coding_choice.h"
 
 #include <stdlib.h>
@@ -92,53 +91,44 @@ static size_t count_differing(const unsigned char *a, const unsigned char *b, si
     return differing;
 }
 
-/* Reports whether the codes of a block are those that follow from the weights, but for a few: IQ4_XS has such. */
-static bool has_codes_of(const struct base_query *query, const struct coding_input *input, uint64_t block)
+/* A block, or as many of the smaller units as make a sample. */
+static size_t units_of_sample(const struct coding *coding)
 {
-    enum { FEW = 8 };
-    const struct dtype *dtype = query->dtype;
-    unsigned char stored[CODING_BLOCK_MOST], computed[CODING_BLOCK_MOST];
-    float values[CODING_BLOCK_VALUES];
-    struct error unsaid;
-    if (!query->read(query->context, block * dtype->block_bytes, dtype->block_bytes, stored, &unsaid) ||
-        !input->read(input->context, block * dtype->block_elements, dtype->block_elements, values, &unsaid))
-        return false;
-    memcpy(computed, stored, dtype->block_bytes);
-    codes_of(dtype)(values, computed, 1);
-    return count_differing(computed, stored, dtype->block_bytes) < dtype->block_bytes / FEW;
+    return coding->dtype->kind == DTYPE_BLOCK ? 1 : CODING_BLOCK_VALUES / coding->unit_values;
 }
 
-/* Reports whether the values from one on are those of the weights, rounded. */
-static bool is_cast_of(const struct base_query *query, const struct coding_input *input, uint64_t first)
+/* Reports whether the units from one on are those that follow from the weights. Of codes a few may differ: IQ4_XS has
+ * such. */
+static bool units_follow(const struct base_query *query, const struct coding *coding, const struct coding_input *input,
+                         uint64_t first)
 {
-    enum { N = CODING_BLOCK_VALUES };
-    const struct dtype *dtype = query->dtype;
-    const uint64_t n_values = query->length / dtype->block_bytes;
-    const size_t n = n_values - first < N ? (size_t)(n_values - first) : N;
-    unsigned char stored[N * sizeof(float)], computed[N * sizeof(float)];
-    float values[N];
+    enum { FEW = 8 };
+    const uint64_t left = query->length / coding->unit_bytes - first, most = units_of_sample(coding);
+    const size_t n = (size_t)(left < most ? left : most), n_bytes = n * coding->unit_bytes,
+                 n_values = n * coding->unit_values;
+    unsigned char stored[CODING_BLOCK_VALUES * sizeof(float)], computed[CODING_BLOCK_VALUES * sizeof(float)];
+    float values[CODING_BLOCK_VALUES];
     struct error unsaid;
-    if (!query->read(query->context, first * dtype->block_bytes, n * dtype->block_bytes, stored, &unsaid) ||
-        !input->read(input->context, first, n, values, &unsaid))
+    if (!query->read(query->context, first * coding->unit_bytes, n_bytes, stored, &unsaid) ||
+        !input->read(input->context, first * coding->unit_values, n_values, values, &unsaid))
         return false;
-    dtype_kernels(dtype).encode(values, computed, n);
-    return memcmp(computed, stored, n * dtype->block_bytes) == 0;
+    memcpy(computed, stored, n_bytes);
+    coding->compute(coding, values, computed, n);
+    const size_t allowed = coding->dtype->kind == DTYPE_FLOAT ? 0 : (n_bytes - 1) / FEW;
+    return count_differing(computed, stored, n_bytes) <= allowed;
 }
 
 /* Reports whether samples of the tensor follow from the weights. Most others are refused by the first one. The places
  * look random: half of all rows lie at the same place in two orders, such as every second one. */
-static bool follows_from(const struct base_query *query, const struct pack_input *weights)
+static bool follows_from(const struct base_query *query, const struct coding *coding, const struct pack_input *weights)
 {
     const uint32_t golden = 2654435769u; /* 2^32 divided by the golden ratio */
-    const struct dtype *dtype = query->dtype;
-    const double n_blocks = (double)(query->length / dtype->block_bytes);
+    const double n_units = (double)(query->length / coding->unit_bytes);
     struct pack_input input = *weights;
     const struct coding_input reader = pack_input_values(&input);
     bool follows = true;
-    for (uint32_t i = 1; follows && i <= SAMPLES; i++) {
-        uint64_t block = (uint64_t)(n_blocks * (i * golden) / (1ull << 32));
-        follows = dtype->kind == DTYPE_BLOCK ? has_codes_of(query, &reader, block) : is_cast_of(query, &reader, block);
-    }
+    for (uint32_t i = 1; follows && i <= SAMPLES; i++)
+        follows = units_follow(query, coding, &reader, (uint64_t)(n_units * (i * golden) / (1ull << 32)));
     return follows;
 }
 
@@ -160,42 +150,47 @@ static void offer(struct offers *offers, const struct coding *coding, const stru
 
 /* Offers the weights of as many values that a tensor follows from: all, the newest first, with one order of rows.
  * Leaves room for a base. */
-static void find_ordered(struct bases *bases, const struct base_query *query, const struct pack_swap *swap,
-                         struct offers *offers)
+static void find_ordered(struct bases *bases, const struct base_query *query, const struct coding *coding,
+                         const struct pack_swap *swap, struct offers *offers)
 {
-    const struct dtype *dtype = query->dtype;
-    const struct coding *coding = coding_with(CODING_VALUES, dtype);
-    const uint64_t n_values = query->length / dtype->block_bytes * dtype->block_elements;
+    const uint64_t n_values = query->length / coding->unit_bytes * coding->unit_values;
     uint32_t at = newest(&bases->by_size, &n_values, sizeof n_values);
     for (size_t i = 0; i < MOST_TRIED && at != none && offers->count < MOST_OFFERS - 1;
          i++, at = bases->items[at].next) {
         struct pack_input input = bases->items[at].input;
+        const bool is_itself = coding->unit_values == 1 && input.dtype == coding->dtype && swap->run == 0;
         input.swap = *swap;
-        if ((input.dtype != dtype || swap->run != 0) && follows_from(query, &input))
+        if (!is_itself && follows_from(query, coding, &input))
             offer(offers, coding, &input);
     }
 }
 
-/* Finds the weights that a tensor was quantized or rounded from. If there are none, the rows of each head may be in
- * the order of a GGUF, where halves have become pairs for rotary embeddings, or the other way round. */
-static void find_weights(struct bases *bases, const struct base_query *query, struct offers *offers)
+/* Finds weights whose rows a GGUF has in another order, or the other way round: in each head, halves have become pairs
+ * for rotary embeddings. */
+static void find_swapped(struct bases *bases, const struct base_query *query, const struct coding *coding,
+                         struct offers *offers)
 {
     enum { LEAST_HALF = 8, LARGEST_HALF = 256 };
-    const struct dtype *dtype = query->dtype;
-    const bool has_blocks = dtype->kind == DTYPE_BLOCK;
-    if (coding_with(CODING_VALUES, dtype) == NULL ||
-        (has_blocks && (codes_of(dtype) == NULL || dtype->block_bytes > CODING_BLOCK_MOST ||
-                        dtype->block_elements > CODING_BLOCK_VALUES)))
-        return;
-    find_ordered(bases, query, &(struct pack_swap){0}, offers);
     if (query->row < PACK_LEAST_RUN)
         return;
-    const uint64_t rows = query->length / dtype->block_bytes * dtype->block_elements / query->row;
+    const uint64_t rows = query->length / coding->unit_bytes * coding->unit_values / query->row;
     for (uint64_t half = LEAST_HALF; offers->count == 0 && half <= LARGEST_HALF; half++)
         if (rows % (2 * half) == 0) {
-            find_ordered(bases, query, &(struct pack_swap){2, half, query->row}, offers);
-            find_ordered(bases, query, &(struct pack_swap){half, 2, query->row}, offers);
+            find_ordered(bases, query, coding, &(struct pack_swap){2, half, query->row}, offers);
+            find_ordered(bases, query, coding, &(struct pack_swap){half, 2, query->row}, offers);
         }
+}
+
+/* Finds the weights that a tensor was quantized or rounded from. Engines keep the order of rows. */
+static void find_weights(struct bases *bases, const struct base_query *query, struct offers *offers)
+{
+    const struct coding *coding;
+    for (size_t i = 0; (coding = coding_at(i)) != NULL; i++)
+        if (coding->input == CODING_VALUES && coding_suits(coding, query->dtype, query->length))
+            find_ordered(bases, query, coding, &(struct pack_swap){0}, offers);
+    coding = coding_with(CODING_VALUES, query->dtype);
+    if (offers->count == 0 && coding != NULL && (coding->unit_values == 1 || coding->dtype->kind == DTYPE_BLOCK))
+        find_swapped(bases, query, coding, offers);
 }
 
 static void find_base(struct bases *bases, const struct base_query *query, struct offers *offers)

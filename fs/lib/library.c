@@ -438,8 +438,21 @@ static struct tree *find_models(struct checkpoint *checkpoint, const char *const
     return tree;
 }
 
-struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options,
-                          struct error *error)
+/* Opens the archive that a source lies in, which whoever opens it again then shares; NULL: there is none, or it cannot
+ * be opened, which others report. */
+static struct archive *hold_archive(const char *argument)
+{
+    struct arena *arena = arena_new();
+    struct error unsaid;
+    const char *id, *rest;
+    bool is_archive;
+    struct archive *archive = archive_of_text(library_split(argument, arena, &id), &rest, &is_archive, &unsaid);
+    arena_free(arena);
+    return archive;
+}
+
+static struct tree *open_sources(const char *const *sources, size_t n_sources, const struct options *options,
+                                 struct error *error)
 {
     struct checkpoint *checkpoint = stand_in(n_sources == 1 ? sources[0] : "library", error);
     struct tree *tree = checkpoint != NULL ? find_models(checkpoint, sources, n_sources, options, error) : NULL;
@@ -450,5 +463,18 @@ struct tree *library_open(const char *const *sources, size_t n_sources, const st
         }
     if (tree == NULL)
         checkpoint_close(checkpoint);
+    return tree;
+}
+
+struct tree *library_open(const char *const *sources, size_t n_sources, const struct options *options,
+                          struct error *error)
+{
+    struct archive **held = memory_alloc((n_sources + 1) * sizeof(struct archive *));
+    for (size_t i = 0; i < n_sources; i++)
+        held[i] = hold_archive(sources[i]);
+    struct tree *tree = open_sources(sources, n_sources, options, error);
+    for (size_t i = 0; i < n_sources; i++)
+        archive_drop(held[i]);
+    free(held);
     return tree;
 }

@@ -5,7 +5,6 @@
 #include "text/json.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -23,7 +22,9 @@ struct held_pack {
 };
 
 struct archive {
-    atomic_size_t n_users;
+    size_t n_users;       /* guarded by `opened.lock` */
+    struct archive *next; /* of those that are open; guarded likewise */
+    struct source_identity index;
     struct arena *arena;
     struct location *location;
     struct source *layout; /* locked while this process reads the archive; NULL: not locked */
@@ -36,6 +37,12 @@ struct archive {
     struct held_pack *packs;
     size_t n_packs;
 };
+
+/* The archives that this process has open, which archive_open() serves again. */
+static struct {
+    struct lock lock;
+    struct archive *first;
+} opened = {.lock = LOCK_INITIALIZER};
 
 bool archive_is_at(const struct location *location)
 {
@@ -229,9 +236,11 @@ static void lock_layout(struct archive *archive)
 static struct archive *open_archive(struct location *location, const char *shown, bool locks, struct error *error)
 {
     struct archive *archive = memory_alloc(sizeof *archive);
-    *archive = (struct archive){.arena = arena_new_shared(), .location = location, .shown = memory_strdup(shown)};
-    atomic_init(&archive->n_users, 1);
+    bool inside;
+    *archive = (struct archive){
+        .n_users = 1, .arena = arena_new_shared(), .location = location, .shown = memory_strdup(shown)};
     lock_init(&archive->lock);
+    location_identify(location, ARCHIVE_INDEX_FILE, &archive->index, &inside);
     if (locks)
         lock_layout(archive);
     if (read_index(archive, error)) {
@@ -247,25 +256,81 @@ struct archive *archive_open_to_add(struct location *location, const char *shown
     return open_archive(location, shown, false, error);
 }
 
+static bool is_same_file(const struct source_identity *a, const struct source_identity *b)
+{
+    return a->key[0] == b->key[0] && a->key[1] == b->key[1] && a->size == b->size &&
+           a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec &&
+           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* Returns the archive with the index of a location, if it is open; NULL: it is not. */
+static struct archive *find_open(const struct location *location)
+{
+    struct source_identity index;
+    bool inside;
+    if (!location_identify(location, ARCHIVE_INDEX_FILE, &index, &inside))
+        return NULL;
+    lock_take(&opened.lock);
+    struct archive *found = opened.first;
+    while (found != NULL && !is_same_file(&found->index, &index))
+        found = found->next;
+    if (found != NULL)
+        found->n_users++;
+    lock_drop(&opened.lock);
+    return found;
+}
+
+static void add_open(struct archive *archive)
+{
+    lock_take(&opened.lock);
+    archive->next = opened.first;
+    opened.first = archive;
+    lock_drop(&opened.lock);
+}
+
+/* Counts a user less; the last one's archive is no longer among those that are open. */
+static bool is_last_user(struct archive *archive)
+{
+    lock_take(&opened.lock);
+    const bool is_last = --archive->n_users == 0;
+    struct archive **at = &opened.first;
+    while (is_last && *at != NULL && *at != archive)
+        at = &(*at)->next;
+    if (is_last && *at != NULL)
+        *at = archive->next;
+    lock_drop(&opened.lock);
+    return is_last;
+}
+
 struct archive *archive_open(struct location *location, const char *shown, struct error *error)
 {
-    struct archive *archive = open_archive(location, shown, true, error);
-    if (archive == NULL || archive->n_members > 0)
+    struct archive *archive = find_open(location);
+    if (archive != NULL) {
+        location_close(location);
         return archive;
-    error_set(error, "%s: an archive without sources", shown);
+    }
+    archive = open_archive(location, shown, true, error);
+    if (archive != NULL && archive->n_members > 0) {
+        add_open(archive);
+        return archive;
+    }
+    if (archive != NULL)
+        error_set(error, "%s: an archive without sources", shown);
     archive_drop(archive);
     return NULL;
 }
 
 struct archive *archive_hold(struct archive *archive)
 {
-    atomic_fetch_add(&archive->n_users, 1);
+    lock_take(&opened.lock);
+    archive->n_users++;
+    lock_drop(&opened.lock);
     return archive;
 }
 
 void archive_drop(struct archive *archive)
 {
-    if (archive == NULL || atomic_fetch_sub(&archive->n_users, 1) > 1)
+    if (archive == NULL || !is_last_user(archive))
         return;
     for (size_t i = 0; archive->lists != NULL && i < archive->n_members; i++)
         files_free(archive->lists[i]);

@@ -1,8 +1,9 @@
 /* Archives: OCI image layouts whose manifests hold sources that `wfs pack` stored (docs/archive.md).
  *
  * An archive lies at a location: a directory, or a folder on a server. It is read when it is opened; what is added or
- * removed later is not seen. Lists of files and indices of packs are read when they are first needed. Archives are
- * counted: sources and locations that are made from one hold it. All functions are safe from any number of threads. */
+ * removed later is not seen. While it is open and has the same index, opening it again gives the same archive. Lists of
+ * files and indices of packs are read when they are first needed. Archives are counted: sources and locations that are
+ * made from one hold it. All functions are safe from any number of threads. */
 #pragma once
 
 #include "sources/archive/files.h"

@@ -125,6 +125,12 @@ same_tree() {
     [[ $output == *"'files/src/loop' is a symbolic link to loop, which leads nowhere here"* ]]
 }
 
+@test "pack: a command reads an archive's index and lists once" {
+    need_strace
+    strace -f -o trace -e trace=flock "$WFS" cat archive files/src/text >/dev/null
+    [ "$(grep -c LOCK_SH trace)" -eq 1 ]
+}
+
 @test "pack: a file or directory in an archive is a source" {
     "$WFS" cat archive/gguf/quantized.gguf model.gguf | cmp - gguf/quantized.gguf
     same "$WFS" cat archive/src/bf16.safetensors tensors/a/raw == "$WFS" cat src/bf16.safetensors tensors/a/raw

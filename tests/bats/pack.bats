@@ -375,6 +375,21 @@ start_server() {
     "$WFS" verify half.wfs
 }
 
+@test "pack: packs that a run left unfinished are used if they are whole" {
+    rm -rf left left.wfs
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack.py" half left
+    "$WFS" pack left.wfs left/base left/tuned >/dev/null
+    echo '{"schemaVersion":2,"manifests":[]}' >left.wfs/index.json
+    [[ $("$WFS" pack left.wfs left/tuned | tail -1) == "1 file, 240 kB: 240 kB in the archive already, "* ]]
+    "$WFS" verify left.wfs
+    # of the damaged pack of the base nothing is used, nor what is coded against it
+    echo '{"schemaVersion":2,"manifests":[]}' >left.wfs/index.json
+    base=$(find left.wfs/blobs -size +200k)
+    printf X | dd of="$base" bs=1 seek=100000 conv=notrunc status=none
+    [[ $("$WFS" pack left.wfs left/tuned | tail -1) == "1 file, 240 kB: 0 bytes in the archive already, "* ]]
+    "$WFS" verify left.wfs
+}
+
 @test "pack --prune: a pack stays whole of which half is needed" {
     rm -rf both both.wfs
     mkdir both

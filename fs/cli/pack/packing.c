@@ -37,6 +37,10 @@ struct known {
     uint32_t pack, tensor;
 };
 
+/* Packs that no manifest names are what a run left that was killed, or of a source that was removed. They are used only
+ * if they turn out to be whole when a tensor of them is needed first. */
+enum pack_state { PACK_WHOLE, PACK_UNCHECKED, PACK_DAMAGED };
+
 struct packing {
     struct blobs *blobs;
     const char *path;
@@ -44,7 +48,8 @@ struct packing {
     struct arena *arena;
     struct archive_blob *packs;
     struct pack **readers; /* of the packs; NULL of the one that is being written */
-    size_t n_packs;
+    enum pack_state *states;
+    size_t n_packs, n_left; /* all, and those that no manifest names */
     struct bases *bases;
     struct text_index digests; /* of tensors: numbers of `known` */
     struct known *known;
@@ -66,8 +71,13 @@ struct packing {
 static void add_known(struct packing *packing, const struct digest *digest, uint32_t pack, uint32_t tensor)
 {
     const char *key = arena_copy(packing->arena, digest->bytes, sizeof digest->bytes);
-    if (!text_index_add(&packing->digests, key, sizeof digest->bytes, packing->n_known))
+    size_t number;
+    if (!text_index_add(&packing->digests, key, sizeof digest->bytes, packing->n_known)) {
+        text_index_find(&packing->digests, key, sizeof digest->bytes, &number);
+        if (packing->states[packing->known[number].pack] == PACK_DAMAGED)
+            packing->known[number] = (struct known){pack, tensor};
         return;
+    }
     packing->known = memory_grow(packing->known, packing->n_known, sizeof *packing->known);
     packing->known[packing->n_known++] = (struct known){pack, tensor};
 }
@@ -76,6 +86,8 @@ static void add_pack(struct packing *packing, const struct archive_blob *blob)
 {
     packing->packs = memory_grow(packing->packs, packing->n_packs, sizeof *packing->packs);
     packing->readers = memory_grow(packing->readers, packing->n_packs, sizeof *packing->readers);
+    packing->states = memory_grow(packing->states, packing->n_packs, sizeof *packing->states);
+    packing->states[packing->n_packs] = PACK_WHOLE;
     packing->packs[packing->n_packs] = *blob;
     packing->readers[packing->n_packs++] = NULL;
 }
@@ -123,6 +135,87 @@ static void set_member(struct packing *packing, const char *name, const struct a
     packing->members[packing->n_members++] = (struct index_member){name, *manifest};
 }
 
+/* Finds the pack that a tensor of another one is coded against. */
+static bool find_pack(void *context, const struct digest *digest, struct pack **ret_pack, struct error *error)
+{
+    const struct packing *packing = context;
+    for (size_t i = 0; i < packing->n_packs; i++)
+        if (packing->readers[i] != NULL && digest_same(&packing->packs[i].digest, digest)) {
+            *ret_pack = packing->readers[i];
+            return true;
+        }
+    return error_set(error, "%s: a pack that a tensor is coded against is missing", packing->path);
+}
+
+/* Learns the tensors of a blob that no manifest names, if it is a pack. Each keeps a file open: there may be more of
+ * them than a process can open. */
+static bool learn_blob(void *context, const struct digest *digest, uint64_t size, struct error *error)
+{
+    enum { MOST_LEFT = 512 };
+    struct packing *packing = context;
+    const struct archive_blob blob = {*digest, size};
+    struct error unsaid;
+    if (packing->n_left == MOST_LEFT)
+        return true;
+    for (size_t i = 0; i < packing->n_packs; i++)
+        if (digest_same(&packing->packs[i].digest, digest))
+            return true;
+    struct source *source = archive_open_blob(packing->old, digest, &unsaid);
+    struct pack *pack = source != NULL ? pack_open(source, find_pack, packing, &unsaid) : NULL;
+    if (pack == NULL)
+        return true;
+    add_pack(packing, &blob);
+    packing->n_left++;
+    packing->readers[packing->n_packs - 1] = pack;
+    packing->states[packing->n_packs - 1] = PACK_UNCHECKED;
+    for (size_t i = 0; i < pack_count(pack); i++)
+        add_known(packing, &pack_tensor(pack, i)->digest, (uint32_t)packing->n_packs - 1, (uint32_t)i);
+    return true;
+}
+
+static bool is_whole(struct packing *packing, uint32_t number, unsigned depth);
+
+/* Reports whether the packs are whole that tensors of a pack are coded against. */
+static bool has_inputs(struct packing *packing, const struct pack *pack, unsigned depth)
+{
+    bool whole = true;
+    for (size_t i = 0; whole && i < pack_count(pack); i++) {
+        const struct pack_tensor *tensor = pack_tensor(pack, i);
+        uint32_t number = 0;
+        if (tensor->coding->input == CODING_ALONE)
+            continue;
+        while (number < packing->n_packs && !digest_same(&packing->packs[number].digest, &tensor->input_pack))
+            number++;
+        whole = number < packing->n_packs && packing->readers[number] != pack && is_whole(packing, number, depth + 1);
+    }
+    return whole;
+}
+
+/* Reports whether a pack is whole, which is checked if no manifest names it. A pack counts as damaged while it is
+ * checked, so that none is checked for ever which would be coded against itself; so does one below MOST_DEPTH others.
+ */
+static bool is_whole(struct packing *packing, uint32_t number, unsigned depth)
+{
+    enum { MOST_DEPTH = 8 };
+    const struct archive_blob nothing = {.size = 0};
+    struct error unsaid;
+    struct pack *pack = packing->readers[number];
+    const struct digest digest = packing->packs[number].digest;
+    if (packing->states[number] != PACK_UNCHECKED)
+        return packing->states[number] == PACK_WHOLE;
+    packing->states[number] = PACK_DAMAGED;
+    if (depth <= MOST_DEPTH && packing_check_blob(pack_blob(pack), &digest) && has_inputs(packing, pack, depth) &&
+        packing_check(pack, packing->path, &unsaid)) {
+        packing->states[number] = PACK_WHOLE;
+        bases_add_pack(packing->bases, pack, &digest);
+        return true;
+    }
+    pack_close(pack);
+    packing->readers[number] = NULL;
+    packing->packs[number] = nothing; /* a new pack may have its digest */
+    return false;
+}
+
 static bool learn(struct packing *packing, struct error *error)
 {
     struct location *location = archive_directory(packing->path, error);
@@ -132,7 +225,7 @@ static bool learn(struct packing *packing, struct error *error)
         if (!learn_member(packing, i, error))
             return false;
     }
-    return packing->old != NULL;
+    return packing->old != NULL && blobs_list(packing->blobs, learn_blob, packing, error);
 }
 
 /* Writing tensors. */
@@ -252,7 +345,8 @@ static bool add_extent(struct packed_file *file, const struct packed_extent *ext
     size_t number;
     if (!hash_extent(file, extent, &digest, error))
         return false;
-    if (text_index_find(&packing->digests, (const char *)digest.bytes, sizeof digest.bytes, &number)) {
+    if (text_index_find(&packing->digests, (const char *)digest.bytes, sizeof digest.bytes, &number) &&
+        is_whole(packing, packing->known[number].pack, 0)) {
         place = packing->known[number];
         file->n_equal += extent->length;
     } else if (!begin_tensor(file, extent, &digest, &place, error) || !write_extent(file, extent, error)) {
@@ -430,18 +524,6 @@ static bool add_files(struct packing *packing, struct error *error)
 
 /* The new pack. */
 
-/* Finds the pack that a tensor of another one is coded against. */
-static bool find_pack(void *context, const struct digest *digest, struct pack **ret_pack, struct error *error)
-{
-    const struct packing *packing = context;
-    for (size_t i = 0; i < packing->n_packs; i++)
-        if (packing->readers[i] != NULL && digest_same(&packing->packs[i].digest, digest)) {
-            *ret_pack = packing->readers[i];
-            return true;
-        }
-    return error_set(error, "%s: a pack that a tensor is coded against is missing", packing->path);
-}
-
 /* Decodes the new pack, and compares each tensor with what was read. The pack stays open: its tensors may be bases. */
 static bool check_pack(struct packing *packing, const struct archive_blob *blob, struct error *error)
 {
@@ -564,6 +646,7 @@ bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, s
     archive_drop(packing.old);
     bases_free(packing.bases);
     free(packing.readers);
+    free(packing.states);
     text_index_free(&packing.digests);
     free(packing.held);
     free(packing.packs);

@@ -61,3 +61,21 @@ bool packing_check(struct pack *pack, const char *archive, struct error *error)
         *error = checking.error;
     return !checking.failed;
 }
+
+bool packing_check_blob(const struct source *blob, const struct digest *digest)
+{
+    unsigned char *bytes = memory_alloc(PIECE);
+    struct sha256_ctx hash;
+    struct digest found;
+    struct error unsaid;
+    bool good = true;
+    sha256_init(&hash);
+    for (uint64_t at = 0, n; good && at < source_size(blob); at += n) {
+        n = source_size(blob) - at < PIECE ? source_size(blob) - at : PIECE;
+        good = source_read(blob, at, (size_t)n, bytes, &unsaid);
+        sha256_update(&hash, good ? (size_t)n : 0, bytes);
+    }
+    sha256_digest(&hash, sizeof found.bytes, found.bytes);
+    free(bytes);
+    return good && digest_same(&found, digest);
+}

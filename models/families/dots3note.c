@@ -43,16 +43,18 @@ RESCALED(query_scale, rescale_queries);
 RESCALED(key_scale, rescale_keys);
 RESCALED(sliding_key_scale, rescale_sliding_keys);
 
+#define INDEXER "blk.{}.indexer.proj" /* in layers without a window */
+
 /* `rename_tensor` puts "sliding_" before the names of layers with a sliding window. In these layers "group" is a head,
  * "key_dim" and "value_dim" are its sizes. */
 static const struct relation_row tensors[] = {
     {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
     {ATTENTION "q_a_layernorm", "blk.{}.attn_q_a_norm", .map = &query_scale},
-    {ATTENTION "kv_a_layernorm", "blk.{}.attn_kv_a_norm", .map = &key_scale},
-    {ATTENTION "sliding_kv_a_layernorm", "blk.{}.attn_kv_a_norm", .map = &sliding_key_scale, .forward_only = true},
-    {ATTENTION "sliding_q_b_proj", "blk.{}.attn_q_b", "(group d) ...", "group", .forward_only = true},
+    {ATTENTION "kv_a_layernorm", "blk.{}.attn_kv_a_norm", .map = &key_scale, .when = "has:" INDEXER},
+    {ATTENTION "sliding_kv_a_layernorm", "blk.{}.attn_kv_a_norm", .map = &sliding_key_scale, .when = "!has:" INDEXER},
+    {ATTENTION "sliding_q_b_proj", "blk.{}.attn_q_b", "(group d) ...", "group", .when = "!has:" INDEXER},
     {ATTENTION "sliding_kv_b_proj", "blk.{}.attn_k_b, blk.{}.attn_v_b",
-     "(group (key_dim + value_dim)) c -> group c key_dim, group value_dim c", "group", .forward_only = true},
+     "(group (key_dim + value_dim)) c -> group c key_dim, group value_dim c", "group", .when = "!has:" INDEXER},
     {ATTENTION "k_rope_only_layernorm", "blk.{}.attn_k_norm"},
     {ATTENTION "g_proj", "blk.{}.attn_gate", .parallel = "row"},
     {ATTENTION "indexer.wq_b", "blk.{}.indexer.attn_q_b"},
@@ -62,6 +64,17 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
+/* Returns the checkpoint's name for a row's; layer `first` predicts. */
+static const char *original_name(struct arena *arena, const char *name, uint64_t first)
+{
+    static const char sliding[] = "sliding_";
+    const char *table = arena_printf(arena, "model.layers.%" PRIu64 ".embed_tokens.", first),
+               *at = strstr(name, sliding);
+    if (strncmp(name, table, strlen(table)) == 0)
+        return arena_printf(arena, "model.mtp.embed_tokens.%s", name + strlen(table));
+    return at != NULL ? arena_printf(arena, "%.*s%s", (int)(at - name), name, at + strlen(sliding)) : name;
+}
+
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
@@ -69,7 +82,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     static const char *const sized[] = {"kv_a_layernorm.weight", "q_b_proj.weight", "kv_b_proj.weight"};
     uint64_t numbers[PATTERN_NUMBERS], first = dimensions->n_layers - dimensions_get(dimensions, "nextn");
     if (direction == BACKWARD)
-        return name;
+        return original_name(arena, name, first);
     if (strncmp(name, shared, strlen(shared)) == 0)
         return arena_printf(arena, "model.layers.%" PRIu64 ".embed_tokens.%s", first, name + strlen(shared));
     for (size_t i = 0; i < sizeof sized / sizeof *sized; i++)
@@ -96,6 +109,7 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     for (uint64_t i = 0; type != NULL; i++, type = json_next(type))
         if (json_string_is(type, "sliding_attention"))
             layers_remember(dimensions, i);
+    nextn_add_dimensions(dimensions, hparams);
     dimensions_set(dimensions, "kv_head", dimensions_get(dimensions, "head"));
     set_scale(dimensions, hparams, "query_scale", "q_lora_rank");
     set_scale(dimensions, hparams, "key_scale", "kv_lora_rank");
@@ -172,6 +186,7 @@ static bool adjust(struct model_builder *builder, struct error *error)
     const struct json *types = hparams_get(model->hparams, "layer_types");
     if (!check_texts(model->hparams, error) || !check_flags(model->hparams, error) || !check_numbers(builder, error))
         return false;
+    nextn_set(&builder->dimensions, 0);
     if (!json_is(types, JSON_ARRAY) || json_count(types) < builder->dimensions.n_layers)
         return error_set(error, "config.json: layer_types has %zu layers, but num_hidden_layers is %" PRIu64,
                          json_count(types), builder->dimensions.n_layers);
@@ -243,12 +258,44 @@ static const struct key_row keys[] = {
 static const struct dimension_row sliding_dimensions[] = {
     {"group", "swa_num_attention_heads"}, {"key_dim", "swa_qk_nope_head_dim"}, {"value_dim", "swa_v_head_dim"}, {0}};
 
+/* Whether the weights of norms were multiplied by roots of ranks is not known; with the true weights, it is the same
+ * model either way. */
+static const struct config_row config_rows[] = {
+    {"num_attention_heads", FROM_UNMARKED, "attention.head_count", "attention.sliding_window_pattern"},
+    {"num_key_value_heads", FROM_UNMARKED, "attention.head_count", "attention.sliding_window_pattern"},
+    {"swa_num_attention_heads", FROM_MARKED, "attention.head_count", "attention.sliding_window_pattern"},
+    {"swa_num_key_value_heads", FROM_MARKED, "attention.head_count", "attention.sliding_window_pattern"},
+    {"head_dim", FROM_KEY, "attention.key_length_mla"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"swa_q_lora_rank", FROM_KEY, "attention.q_lora_rank"},
+    {"swa_qk_rope_head_dim", FROM_KEY, "rope.dimension_count"},
+    {"swa_qk_nope_head_dim", FROM_DIFFERENCE, "attention.key_length_mla_swa", "rope.dimension_count"},
+    {"swa_v_head_dim", FROM_KEY, "attention.value_length_mla_swa"},
+    {"swa_head_dim", FROM_KEY, "attention.key_length_mla_swa"},
+    {"apply_mla_qkv_lora_rescale", FROM_TEXT, .text = "true"},
+    {"num_nextn_predict_layers", FROM_KEY, "nextn_predict_layers"},
+    {"swa_rope_theta", FROM_KEY, "rope.freq_base_swa"},
+    {"use_dsa", FROM_TEXT, .text = "true"},
+    {"k_rope_only_layernorm", FROM_TEXT, .text = "true"},
+    {"attention_gate_type", FROM_TEXT, .text = "'headwise'"},
+    {"swa_attention_gate_type", FROM_TEXT, .text = "'headwise'"},
+    {"scoring_func", FROM_TEXT, .text = "'sigmoid'"},
+    {"topk_method", FROM_TEXT, .text = "'noaux_tc'"},
+    {"n_group", FROM_KEY, "expert_group_count", .text = "1"},
+    {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
+    {"n_routed_experts", FROM_KEY, "expert_count"},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {0},
+};
+
 const struct family dots3note_family = {
     .name = "dots3note",
     .summary = "dots3-note (language model)",
     .since = 10593,
     .hf = FAMILY_NAMES({"Dots3NoteForCausalLM"}, {"Dots3NoteForConditionalGeneration"}, {"Dots3NoteTextForCausalLM"}),
     .tensors = {tensors, mla_tensors, nextn_tensors, router_tensors, expert_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"Dots3NoteForCausalLM", "dots3_note_text", NULL,
+                           CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, KEYS({.emit = emit_heads}), mla_keys, keys},
     .exports_mtp = true,
     .vocabs = {&dots3_vocab},

@@ -1,8 +1,13 @@
 /* Muse Glimmer, the text model. conversion/muse_glimmer.py.
  *
  * The multiplier of queries after a norm without weights becomes that norm's weights. */
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/families/layers.h"
+#include "quant/views/convert.h"
+#include "text/json_write.h"
+
+#define MADE "made.{}." /* for norms that no checkpoint has */
 
 static const struct relation_row tensors[] = {
     {"model.layers.{}.input_layernorm", "blk.{}.attn_norm", .map = &plus_one},
@@ -12,6 +17,8 @@ static const struct relation_row tensors[] = {
     {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", QUERY_ROTARY, "head"},
     {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", KEY_ROTARY, "kv_head"},
     {"model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate", .parallel = "row"},
+    {MADE "q_norm", "blk.{}.attn_q_norm", .backward_only = true},
+    {MADE "k_norm", "blk.{}.attn_k_norm", .backward_only = true},
     {0},
 };
 
@@ -83,11 +90,39 @@ static bool find_end_of_turn(struct model_builder *builder, const struct vocab_i
     return true;
 }
 
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    (void)arena, (void)dimensions;
+    return direction == BACKWARD && text_starts_with(name, "made.") ? NULL : name;
+}
+
+/* Returns the multiplier of queries, which each of the norm's weights is. */
+static const char *make_query_scale(const struct config_material *material)
+{
+    char digits[JSON_FLOAT_TEXT];
+    float scale;
+    const struct tensor *norm = tensor_set_find_text(material->tensors, "blk.0.attn_q_norm.weight");
+    if (norm == NULL || norm->dtype != &f32_dtype || norm->refusal != NULL || norm->rank != 1 || norm->shape[0] == 0)
+        return NULL;
+    *material->failed = !convert_values(tensor_view(norm, material->arena), 0, 1, &scale, material->error);
+    return *material->failed ? NULL : arena_strdup(material->arena, json_f32_text(scale, digits));
+}
+
+static const struct config_row config_rows[] = {
+    {"hidden_activation", FROM_TEXT, .text = "'silu'"},
+    {"qk_scale_factor", .make = make_query_scale},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {0},
+};
+
 const struct family muse_glimmer_family = {
     .name = "muse-glimmer",
     .summary = "Muse Glimmer (language model)",
     .hf = FAMILY_NAMES({"MuseGlimmerForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"MuseGlimmerForConditionalGeneration", "muse_glimmer_text", NULL,
+                           CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys,
              KEYS({"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
                   {"logit_scale", GGUF_F32, REQUIRED, "output_multiplier"},
@@ -96,6 +131,7 @@ const struct family muse_glimmer_family = {
     .dimensions = {DIMENSIONS({"head_dim", "head_dim"})},
     .add_dimensions = add_dimensions,
     .adjust = check_sizes,
+    .rename = rename_tensor,
     .arrange = arrange,
     .after_vocab = find_end_of_turn,
 };

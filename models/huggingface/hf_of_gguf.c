@@ -98,6 +98,8 @@ static void write_view(void *context, const char *name, const struct view *view)
     struct way_back *into = context;
     if (into->family->rename != NULL)
         name = into->family->rename(into->model->arena, into->dimensions, BACKWARD, name);
+    if (name == NULL) /* the family left it out, or made it */
+        return;
     if (into->last_read != into->last_written)
         end_weight(into);
     into->last_written = into->last_read;

@@ -117,13 +117,12 @@ def round_trip(name, gguf):
 # Of the further set: what is not of the text half, how its names are there, and parts that are off by no more than F32's -exp(x) and its
 # logarithm.
 OTHER_HALF = ("visual.", "vision_tower.", "vision_model.", "multi_modal_projector.", "audio_tower.", "embed_vision.", "embed_audio.",
-              "linear_proj.", "mtp_layers.")  # the converter leaves Hy4's mtp_layers out
+              "linear_proj.", "vision_adapter.", "vision_projection.", "mtp_layers.")  # the converter leaves Hy4's mtp_layers out
 INEXACT = {"A_log": 1e-6, "norm": 6e-8}
 
 
 # Families of the newest builds that have no way back, by checkpoint: a note says so. Drafts need the model they draft for.
-NO_WAY_BACK = ("GLM-5.3-Flash", "Muse-Glimmer-30B", "Muse-Glimmer-tiny", "NVIDIA-Nemotron-Labs-3-Puzzle-75B-A9B-BF16",
-               "Qwen3-TTS-12Hz-0.6B-Base", "dots3.note-text", "plamo-3-nict-2b-base")  # fmt: skip
+NO_WAY_BACK = ("Qwen3-TTS-12Hz-0.6B-Base",)
 DRAFTS = ("DSpark", "DFlash", "dspark", "assistant", "lora")
 
 
@@ -137,6 +136,7 @@ def comparable(tensors):
     result, shards = {}, {}
     for name, tensor in tensors.items():
         name = of_text(name)
+        tensor = tensor.flatten() if name.endswith("A_log") else tensor  # whose axes of one differ among makers
         stem, _, last = name.rpartition(".")
         if any(part in name for part in OTHER_HALF):
             continue
@@ -157,6 +157,8 @@ def comparable(tensors):
 def same_text_half(name, folder, shown):
     """Every tensor of the text half comes back, layers that predict ahead too, and nothing else."""
     original, back = comparable(stored(folder)), comparable(stored(shown))
+    if "Puzzle" in name:  # the converter leaves out the layers that predict
+        original = {key: tensor for key, tensor in original.items() if not key.startswith("mtp.")}
     if original.keys() != back.keys():
         differing = sorted(original.keys() ^ back.keys())
         interop.check(False, f"{name}: {len(differing)} of {len(original)} tensors: {differing[:6]}")

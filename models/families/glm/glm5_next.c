@@ -4,6 +4,7 @@
 #include "models/families/drafts/nextn.h"
 #include "models/families/kimi/kda.h"
 #include "models/families/layers.h"
+#include "text/json_write.h"
 
 #include <math.h>
 
@@ -160,6 +161,53 @@ static const struct stored_type stored_types[] = {{"blk.{}.hc_attn_fn.weight", &
                                                   {"blk.{}.indexer_compressor_gate.weight", &f32_dtype},
                                                   {0}};
 
+/* Returns the delta attention's object; NULL: a key is missing. */
+static const char *make_linear_attention(const struct config_material *material)
+{
+    char digits[JSON_FLOAT_TEXT];
+    double n_heads, head_dim, kernel, bound;
+    if (!config_number_of_layer(material, "attention.head_count", 0, &n_heads) ||
+        !config_number_of_layer(material, "kda.head_dim", 0, &head_dim) ||
+        !config_number_of_layer(material, "ssm.conv_kernel", 0, &kernel))
+        return NULL;
+    const char *line =
+        gguf_get_f64(material->kvs, "glm5-next.kda.gate_lower_bound", &bound)
+            ? arena_printf(material->arena, "    \"gate_lower_bound\": %s,\n", json_f32_text((float)bound, digits))
+            : "";
+    return arena_printf(material->arena,
+                        "{\n%s    \"head_dim\": %.0f,\n    \"num_heads\": %.0f,\n    "
+                        "\"short_conv_kernel_size\": %.0f\n  }",
+                        line, head_dim, n_heads, kernel);
+}
+
+static const char *make_limit(const struct config_material *material)
+{
+    char digits[JSON_FLOAT_TEXT];
+    double limit;
+    return config_number_of_layer(material, "swiglu_clamp_exp", 0, &limit)
+               ? arena_strdup(material->arena, json_f32_text((float)limit, digits))
+               : NULL;
+}
+
+static const struct config_row config_rows[] = {
+    {"num_key_value_heads", FROM_KEY, "attention.head_count"},
+    {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'full_attention'|'linear_attention'"},
+    {"linear_attn_config", .make = make_linear_attention},
+    {"mla_use_nope", FROM_TEXT, .text = "true"},
+    {"mhc", FROM_TEXT, .text = "true"},
+    {"qk_nope_head_dim", FROM_KEY, "attention.key_length_mla"},
+    {"v_head_dim", FROM_KEY, "attention.value_length_mla"},
+    {"head_dim", FROM_NOWHERE}, /* the converter has no use for it */
+    {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
+    {"n_routed_experts", FROM_KEY, "expert_count"},
+    {"n_group", FROM_KEY, "expert_group_count", .text = "1"},
+    {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
+    {"scoring_func", .make = config_gating_function},
+    {"indexer_types", FROM_LAYERS, "attention.indexer.types", "'full'|'shared'"},
+    {"swiglu_limit", .make = make_limit},
+    {0},
+};
+
 const struct family glm5_next_family = {
     .name = "glm5-next",
     .summary = "GLM-5.3 Flash",
@@ -167,12 +215,13 @@ const struct family glm5_next_family = {
     .hf = FAMILY_NAMES({"Glm5NextForConditionalGeneration"}),
     .tensors = {tensors, kda_self_attention_tensors, mla_tensors, nextn_tensors, expert_tensors, router_tensors,
                 decoder_tensors},
+    .forms = CONFIG_FORMS(
+        {"Glm5NextForConditionalGeneration", "glm5_next_text", NULL, CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE}),
     .keys = {base_keys, keys},
     .exports_mtp = true,
     .vocabs = {&glm_vocab},
     .stored_types = stored_types,
     .dimensions = {mla_dimensions},
-    .defaults = MLA_DEFAULTS,
     .add_dimensions = add_dimensions,
     .adjust = adjust,
     .arrange = flatten_decays,

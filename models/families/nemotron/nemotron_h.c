@@ -8,6 +8,7 @@
 #include "models/families/granite/granite.h"
 #include "models/families/layers.h"
 #include "models/families/mamba/mamba2.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -364,10 +365,10 @@ static bool count_blocks(struct model_builder *builder, struct error *error)
 static const char *rename_puzzle(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
 {
-    static const char model[] = "model.", bias[] = "mixer.gate.e_score_correction.bias";
+    static const char model[] = "model.", backbone[] = "backbone.", bias[] = "mixer.gate.e_score_correction.bias";
     (void)dimensions;
     if (direction == BACKWARD)
-        return name;
+        return text_starts_with(name, backbone) ? arena_printf(arena, "model.%s", name + strlen(backbone)) : name;
     if (text_starts_with(name, "mtp."))
         return NULL;
     if (text_starts_with(name, model))
@@ -377,6 +378,44 @@ static const char *rename_puzzle(struct arena *arena, const struct dimensions *d
     return name;
 }
 
+/* Returns the list of blocks: the type of each, and the sizes of those with experts. */
+static const char *make_blocks(const struct config_material *material)
+{
+    struct buffer out = {0};
+    struct json_writer writer = {.out = &out, .letters = JSON_ASCII, .indent = 1};
+    if (material->n_layers > MAX_LISTED_LAYERS)
+        return NULL;
+    json_begin_array(&writer, NULL);
+    for (uint64_t i = 0; i < material->n_layers; i++) {
+        double heads = 0, width = 0, used = 0;
+        config_number_of_layer(material, "attention.head_count_kv", i, &heads);
+        config_number_of_layer(material, "feed_forward_length", i, &width);
+        config_number_of_layer(material, "expert_used_count", i, &used);
+        json_begin_object(&writer, NULL);
+        json_put_text(&writer, "block_type", heads > 0 ? "attention" : width > 0 ? "moe" : "mamba");
+        if (width > 0) {
+            json_put_number(&writer, "moe_intermediate_size", (uint64_t)width);
+            json_put_number(&writer, "num_experts_per_tok", (uint64_t)used);
+        }
+        json_end(&writer);
+    }
+    json_end(&writer);
+    const char *list = arena_strndup(material->arena, (const char *)out.bytes, out.length);
+    buffer_free(&out);
+    return list;
+}
+
+/* What differs by block is not said for all. */
+static const struct config_row puzzle_rows[] = {
+    {"block_configs", .make = make_blocks},
+    {"norm_eps", FROM_KEY, "attention.layer_norm_rms_epsilon"},
+    {"hybrid_override_pattern", FROM_NOWHERE},
+    {"moe_intermediate_size", FROM_NOWHERE},
+    {"num_experts_per_tok", FROM_NOWHERE},
+    {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
+    {0},
+};
+
 const struct family nemotron_h_puzzle_family = {
     .name = "nemotron_h_puzzle",
     .architecture = "nemotron_h_moe",
@@ -385,6 +424,8 @@ const struct family nemotron_h_puzzle_family = {
     .since = 10816,
     .hf = FAMILY_NAMES({"NemotronHPuzzleForCausalLM"}),
     .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"NemotronHPuzzleForCausalLM", "nemotron_h_puzzle", NULL,
+                           CONFIG_TABLES(config_rows, puzzle_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, granite_keys, keys, KEYS({.emit = emit_block_sizes}), moe_layer_keys},
     .vocabs = {&bpe_vocab},
     .dimensions = {sizes},

@@ -4,6 +4,7 @@
 #include "models/families/plamo/plamo2.h"
 #include "models/tokenizers/tokenizer_files.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Sets the layers with a window: a period, or a list. */
@@ -76,6 +77,33 @@ static bool add_yarn(struct model_builder *builder, struct error *error)
     return hparams_default(model->hparams, scaling, error);
 }
 
+/* Returns the layers with a window, a list or a period, as the key has them; NULL: it is missing. */
+static const char *make_pattern(const struct config_material *material)
+{
+    static const char key[] = "plamo3.attention.sliding_window_pattern";
+    struct gguf_array array;
+    struct error unused;
+    uint64_t period;
+    const char *list = "";
+    if (gguf_get_u64(material->kvs, key, &period))
+        return arena_printf(material->arena, "%" PRIu64, period);
+    if (!gguf_get_array(material->kvs, key, material->arena, &array, &unused) || array.count > MAX_LISTED_LAYERS)
+        return NULL;
+    for (uint64_t i = 0; i < array.count && gguf_array_u64(&array, i, &period); i++)
+        list = arena_printf(material->arena, "%s%s%s", list, i > 0 ? ", " : "", period != 0 ? "true" : "false");
+    return arena_printf(material->arena, "[%s]", list);
+}
+
+static const struct config_row config_rows[] = {
+    {"window_size", FROM_KEY, "attention.sliding_window"},
+    {"sliding_window_pattern", .make = make_pattern},
+    {"head_dim", FROM_KEY, "attention.key_length"},
+    {"rope_local_theta", FROM_KEY, "rope.freq_base_swa"},
+    {"rope_scaling_factor", FROM_KEY, "rope.scaling.factor"},
+    {"initial_context_length", FROM_KEY, "rope.scaling.original_context_length"},
+    {0},
+};
+
 const struct family plamo3_family = {
     .name = "plamo3",
     .summary = "PLaMo 3",
@@ -83,6 +111,7 @@ const struct family plamo3_family = {
     .tensors = {TENSORS({"model.layers.layers.{}.mixer.q_norm", "blk.{}.attn_q_norm", .map = &plus_one},
                         {"model.layers.layers.{}.mixer.k_norm", "blk.{}.attn_k_norm", .map = &plus_one}),
                 plamo2_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"Plamo3ForCausalLM", "plamo3", NULL, CONFIG_TABLES(silu_rows, config_rows), OWN_CLASS_NOTE}),
     .keys = {base_keys, KEYS({"vocab_size", GGUF_U32, REQUIRED, "vocab_size"}, {.emit = emit_window})},
     .vocabs = {&plamo_vocab},
     .adjust = add_yarn,

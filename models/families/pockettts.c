@@ -99,6 +99,7 @@ static void arrange(struct model_builder *builder)
 
 const struct family pockettts_family = {
     .name = "pockettts",
+    .no_forms = "the two tensors whose product is a row of its token_embd.weight",
     .summary = "Pocket TTS (text model)",
     .hf = FAMILY_NAMES({"PocketTTSModel"}),
     .tensors = {tensors},

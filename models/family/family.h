@@ -106,6 +106,8 @@ struct family {
      * NULL: any. */
     const struct config_form *forms;
     const char *tokenizer_model, *told_by;
+    const char
+        *no_forms; /* without forms: what is lost in a GGUF, after the architecture's name; NULL: nothing known */
 
     const char
         *defaults;    /* for hyperparameters that config.json and its class lack, as in hparams_default(); or NULL */

@@ -615,6 +615,9 @@ bool config_of_keys(const struct family *family, const struct gguf_kvs *kvs, con
                     const char *dtype, struct buffer *out, struct error *error)
 {
     const struct config_form *form = config_form_of_keys(family, kvs, tensors);
+    if (form == NULL && family->no_forms != NULL)
+        return error_set(error, "a GGUF of the architecture %s does not have %s",
+                         family->architecture != NULL ? family->architecture : family->name, family->no_forms);
     if (form == NULL)
         return error_set(error, "wfs cannot write config.json for the family %s", family->name);
     struct config_builder builder = {arena_new(), family, form, kvs, tensors};

@@ -306,6 +306,7 @@ static bool finish_draft(struct model_builder *builder, const struct vocab_input
 
 const struct family deepseek4_dspark_family = {
     .name = "dflash-deepseek4",
+    .no_forms = DRAFT_LOST,
     .architecture = "dflash",
     .summary = "DeepSeek V4's DSpark",
     .hf = FAMILY_NAMES({"DeepseekV4DSparkModel"}),

@@ -386,6 +386,7 @@ static const struct key_row draft_keys[] = {
 
 const struct family dflash_family = {
     .name = "dflash",
+    .no_forms = DRAFT_LOST,
     .summary = "DFlash 1 and 2, DSpark",
     .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"DFlash2DraftModel", .since = 10662}, {"Qwen3DSparkModel"},
                        {"DSparkDraftModel"}, {"DSparkSpeculator"}, {"Lfm2DSparkDraftModel", .since = 10593},
@@ -421,6 +422,7 @@ static bool emit_assistant_targets(struct model_builder *builder, struct error *
 
 const struct family muse_glimmer_assistant_family = {
     .name = "dflash-muse-glimmer",
+    .no_forms = DRAFT_LOST,
     .architecture = "dflash",
     .summary = "Muse Glimmer's draft",
     .hf = FAMILY_NAMES({"MuseGlimmerAssistantModel"}),
@@ -568,6 +570,7 @@ static bool set_gemma4_mask(struct model_builder *builder, const struct vocab_in
 
 const struct family gemma4_dspark_family = {
     .name = "dflash-gemma4",
+    .no_forms = DRAFT_LOST,
     .architecture = "dflash",
     .summary = "Gemma 4's DSpark",
     .since = 11138,

@@ -5,6 +5,9 @@
 #include "formats/documents.h"
 #include "models/families/shared.h"
 
+/* family.no_forms of drafts. */
+#define DRAFT_LOST "the class of the draft model, nor the tensors that it shares with the model it drafts for"
+
 /* Opens config.json of the target model; without one, the error names -o base=. */
 bool draft_open_target(const struct model_builder *builder, struct document **ret_config, struct error *error);
 

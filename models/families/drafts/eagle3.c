@@ -95,6 +95,7 @@ static void arrange(struct model_builder *builder)
 
 const struct family eagle3_family = {
     .name = "eagle3",
+    .no_forms = DRAFT_LOST,
     .summary = "EAGLE-3",
     .hf = names,
     .tensors = {tensors, llama_tensors, decoder_tensors},

@@ -148,6 +148,7 @@ static bool emit_ends(struct model_builder *builder, struct error *error)
 
 const struct family qwen3tts_family = {
     .name = "qwen3tts",
+    .no_forms = "the text embedding and the projection whose product its token_embd.weight is",
     .summary = "Qwen3-TTS (talker)",
     .hf = FAMILY_NAMES({"Qwen3TTSForConditionalGeneration"}),
     .tensors = {tensors, qk_norm_tensors, decoder_tensors},

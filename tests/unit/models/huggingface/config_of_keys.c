@@ -222,6 +222,10 @@ static void test_no_form(void)
     CHECK(config_form_of_keys(&made_up, &kvs, make_tensors(arena)) == NULL);
     CHECK(!config_of_keys(&made_up, &kvs, make_tensors(arena), "float32", &text, &error));
     CHECK_TEXT(error.message, "wfs cannot write config.json for the family made-up");
+    struct family lost = made_up;
+    lost.no_forms = "the sum's parts";
+    CHECK(!config_of_keys(&lost, &kvs, make_tensors(arena), "float32", &text, &error));
+    CHECK_TEXT(error.message, "a GGUF of the architecture made-up does not have the sum's parts");
     arena_free(arena);
 }
 

@@ -7,6 +7,7 @@
 #define ATTENTION "model.layers.{}.self_attn."
 
 static const struct relation_row tensors[] = {
+    {"lm_head.weight", NULL, .when = "tie_word_embeddings"},
     {"model.mtp_layers.*", NULL},
     {ATTENTION "linear_gate", "blk.{}.attn_gate", .parallel = "row"},
     {ATTENTION "learnable_sink_param", "blk.{}.attn_sinks.weight", .parallel = "row"},

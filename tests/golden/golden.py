@@ -2,7 +2,7 @@
 
 A description has "config" (config.json; null: none), "tensors" ({name: "BF16 320x64"}, with [0-3] for a number in a name), "tokenizer" (llama: that
 of llama-tiny; bytes: a tokenizer of bytes without merges; "unigram 19": a SentencePiece model of 19 pieces) and "documents" ({name: other small files}), and may have "variants" of the converter's options (auto if
-not) and "folders" ({name: {"documents", "tensors"}}). Values of tensors follow from their names.
+not), "special" (tokens behind those of bytes), "comes_back" (true: hf/ of the GGUF becomes the same GGUF) and "folders" ({name: {"documents", "tensors"}}). Values of tensors follow from their names.
 `scripts/golden NAME` fills in "files": by build and variant the SHA-256 of the file, its keys and tensors. Only Python's own modules are used.
 """
 import hashlib
@@ -82,13 +82,15 @@ def write_tensors(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def bytes_tokenizer():
-    """The alphabet of byte-level tokenizers, as GPT-2 has it."""
+def bytes_tokenizer(special):
+    """The alphabet of byte-level tokenizers, as GPT-2 has it, and special tokens."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     letters = sorted(chr(byte) for byte in printable) + [chr(256 + i) for i in range(len(others))]
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": level, "post_processor": None,
+    added = [{"id": 256 + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+             for i, text in enumerate(special)]
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None, "pre_tokenizer": level, "post_processor": None,
             "decoder": level, "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
             "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": {letter: i for i, letter in enumerate(letters)}, "merges": []}}  # fmt: skip
 
@@ -117,7 +119,7 @@ def make(description, folder):
     elif description["tokenizer"].startswith("unigram "):
         (folder / "tokenizer.model").write_bytes(unigram_model(int(description["tokenizer"].split()[1])))
     else:
-        documents = {"tokenizer.json": bytes_tokenizer(), "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast"}, **documents}
+        documents = {"tokenizer.json": bytes_tokenizer(description.get("special", [])), "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast"}, **documents}
     for name, document in documents.items():
         (folder / name).write_text(document if isinstance(document, str) else json.dumps(document))
     write_tensors(folder / "model.safetensors", description["tensors"])

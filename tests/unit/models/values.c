@@ -54,6 +54,10 @@ enum { ABSENT = -1 };
 #define MINIMAX                                                                                                        \
     "{\"architectures\":[\"MiniMaxM2ForCausalLM\"],\"model_type\":\"minimax_m2\"," SIZES                               \
     "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"scoring_func\":\"sigmoid\""
+#define DEEPSEEK3                                                                                                      \
+    "{\"architectures\":[\"DeepseekV3ForCausalLM\"],\"model_type\":\"deepseek_v3\"," SIZES                             \
+    "\"n_routed_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,\"kv_lora_rank\":4,"                 \
+    "\"qk_nope_head_dim\":2,\"qk_rope_head_dim\":2,\"v_head_dim\":2,\"first_k_dense_replace\":0"
 #define SHARE(number) ",\"rope_parameters\":{\"partial_rotary_factor\":" number ",\"rope_theta\":1e4}"
 #define GEMMA2                                                                                                         \
     "{\"architectures\":[\"Gemma2ForCausalLM\"],\"model_type\":\"gemma2\",\"vocab_size\":8,\"hidden_size\":4,"         \
@@ -136,6 +140,10 @@ static const struct {
      .note = "instead of rotary_dim; the converter refuses it, wfs writes rope.dimension_count 1"},
     {MINIMAX ",\"rotary_dim\":1" SHARE("1.0") "}", "minimax-m2.rope.dimension_count", 1,
      .note = "-o override-kv=minimax-m2.rope.dimension_count=int:2"},
+    /* The class in transformers has a sigmoid without saying so. */
+    {DEEPSEEK3 "}", "deepseek2.expert_gating_func", ABSENT,
+     .note = "-o override-kv=deepseek2.expert_gating_func=int:2"},
+    {DEEPSEEK3 ",\"scoring_func\":\"sigmoid\"}", "deepseek2.expert_gating_func", 2},
     {NEOX "}", "gptneox.rope.dimension_count", 2, "gpt_neox.embed_in"},
     {NEOX ",\"rotary_pct\":1.0}", "gptneox.rope.dimension_count", 8, "gpt_neox.embed_in"},
     /* As transformers 5 saves the share: transformers computes by it, the converter does not see it. */

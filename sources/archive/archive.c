@@ -240,7 +240,8 @@ static struct archive *open_archive(struct location *location, const char *shown
     *archive = (struct archive){
         .n_users = 1, .arena = arena_new_shared(), .location = location, .shown = memory_strdup(shown)};
     lock_init(&archive->lock);
-    location_identify(location, ARCHIVE_INDEX_FILE, &archive->index, &inside);
+    if (!location_identify(location, ARCHIVE_INDEX_FILE, &archive->index, &inside))
+        archive->index = (struct source_identity){.size = 0}; /* equals that of no index */
     if (locks)
         lock_layout(archive);
     if (read_index(archive, error)) {

@@ -18,6 +18,12 @@ static struct source *open_blob(const void *context, const char *path, const cha
                            is_index ? input->index_length : input->manifest_length, name);
 }
 
+static bool identify_nothing(const void *context, const char *path, struct source_identity *ret_identity,
+                             bool *ret_inside)
+{
+    return false;
+}
+
 static void close_nothing(void *context)
 {
 }
@@ -34,7 +40,7 @@ static void require_members(const struct archive *archive)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct location_ops ops = {.close = close_nothing, .open = open_blob};
+    static const struct location_ops ops = {.close = close_nothing, .identify = identify_nothing, .open = open_blob};
     const uint8_t *end = size > 0 ? memchr(data, '\0', size) : NULL;
     size_t length = end != NULL ? (size_t)(end - data) : size;
     struct documents_of_archive input = {data, end != NULL ? end + 1 : data + size, length,

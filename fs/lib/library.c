@@ -438,8 +438,8 @@ static struct tree *find_models(struct checkpoint *checkpoint, const char *const
     return tree;
 }
 
-/* Opens the archive that a source lies in, which whoever opens it again then shares; NULL: there is none, or it cannot
- * be opened, which others report. */
+/* Opens the archive that holds a source. While it is open, archive_open() gives the same archive to all callers.
+ * Returns NULL if the source is in no archive, or the archive cannot be opened: find_models() reports that. */
 static struct archive *hold_archive(const char *argument)
 {
     struct arena *arena = arena_new();

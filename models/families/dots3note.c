@@ -258,8 +258,8 @@ static const struct key_row keys[] = {
 static const struct dimension_row sliding_dimensions[] = {
     {"group", "swa_num_attention_heads"}, {"key_dim", "swa_qk_nope_head_dim"}, {"value_dim", "swa_v_head_dim"}, {0}};
 
-/* Whether the weights of norms were multiplied by roots of ranks is not known; with the true weights, it is the same
- * model either way. */
+/* A GGUF does not say whether the converter multiplied the norms' weights (set_scale()). The way back divides them, and
+ * asks for the rescaling in config.json: a model that had none computes the same values then. */
 static const struct config_row config_rows[] = {
     {"num_attention_heads", FROM_UNMARKED, "attention.head_count", "attention.sliding_window_pattern"},
     {"num_key_value_heads", FROM_UNMARKED, "attention.head_count", "attention.sliding_window_pattern"},

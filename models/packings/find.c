@@ -171,7 +171,7 @@ static void refuse_twins(const struct packing_input *input, struct unpacked_weig
     free(sorted);
 }
 
-/* Reports whether a tensor has a name with this end, which has one dot, in front. */
+/* Reports whether the name of some tensor ends with a suffix. The suffix begins with its only dot. */
 static bool is_any(const struct tensor_set *set, const struct endings *endings, const char *suffix)
 {
     bool is = false;

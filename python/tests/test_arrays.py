@@ -134,6 +134,12 @@ def test_a_gguf_is_dequantized_and_sliced(source, tmp_path, need):
         assert numpy.array_equal(tensor[index].numpy("f32"), values[index])
 
 
+def test_masks_are_no_slices(source, need):
+    numpy = need("numpy")
+    with pytest.raises(TypeError, match="not by ndarray; its numpy"):
+        wfs.open(source).tensors["matrix"][numpy.ones(6, bool)]
+
+
 def test_ml_dtypes(source, need):
     numpy, ml_dtypes = need("numpy"), need("ml_dtypes")
     array = wfs.open(source).tensors["cube"].numpy("bf16")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import operator
 from collections.abc import Collection, Iterator, Mapping
 from ctypes import byref, c_size_t, c_uint64
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Union
@@ -38,9 +39,9 @@ def _cut(axis: _Axis, index: Any) -> _Axis:
         count = len(range(start, stop, step))
         return _Axis(axis.start + start * axis.step if count else axis.start, count, axis.step * step, True)
     try:
-        number = index.__index__()
-    except AttributeError:
-        raise TypeError(f"a tensor is sliced by integers, slices and ..., not by {type(index).__name__}") from None
+        number = operator.index(index)
+    except TypeError:
+        raise TypeError(f"a tensor is sliced by integers, slices and ..., not by {type(index).__name__}; its numpy() takes any index") from None
     if not -axis.length <= number < axis.length:
         raise IndexError(f"index {number} is out of range for an axis of {axis.length}")
     return _Axis(axis.start + number % axis.length * axis.step, 1, 1, False)

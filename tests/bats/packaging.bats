@@ -77,6 +77,25 @@ map_across() {
     "${INSIDE[@]}" test ! -e /run/wfs/model
 }
 
+@test "a unit whose server was killed mounts again, and one whose source is missing gives up" {
+    need_fuse
+    need_mount_namespace
+    need nsenter pgrep systemctl
+    ! grep -qE '__(asan|tsan)_init' "$WFS" || skip "sanitizers need rights that the unit does not have"
+    make_input large "$BATS_TEST_TMPDIR/model.safetensors"
+    echo "SOURCE=$BATS_TEST_TMPDIR/model.safetensors" >"$BATS_TEST_TMPDIR/model"
+    echo "SOURCE=$BATS_TEST_TMPDIR/missing" >"$BATS_TEST_TMPDIR/missing"
+    boot
+    "${INSIDE[@]}" systemctl start wfs@model
+    "${INSIDE[@]}" systemctl start wfs@missing || true
+    "${INSIDE[@]}" systemctl kill --signal=KILL --kill-who=all wfs@model
+    await "${INSIDE[@]}" sh -c '[ "$(systemctl show wfs@model -p NRestarts --value)" -ge 1 ] && test -s /run/wfs/model/tensors/large/q4_0'
+    "${INSIDE[@]}" systemctl stop wfs@model
+    "${INSIDE[@]}" test ! -e /run/wfs/model
+    await "${INSIDE[@]}" systemctl is-failed --quiet wfs@missing
+    [ "$("${INSIDE[@]}" systemctl show wfs@missing -p NRestarts --value)" -le 5 ]
+}
+
 @test "the systemd unit is exposed little, and has no mount namespace of its own" {
     need_mount_commands
     local score

@@ -1,5 +1,6 @@
 #include "products/product.h"
 
+#include "models/diffusion/architecture.h"
 #include "models/facts.h"
 
 void product_add(struct product_list *list, struct product_file file)
@@ -26,9 +27,20 @@ void product_on_free(struct product_list *list, void (*release)(void *context), 
     list->releases[list->n_releases++] = (struct product_release){release, context};
 }
 
+/* Reports whether keys, NULL if there are none, are those of a diffusion model. */
+static bool say_diffusion(const struct gguf_kvs *keys)
+{
+    struct arena *arena = arena_new();
+    const char *name = keys != NULL ? gguf_get_text(keys, "general.architecture", arena) : NULL;
+    bool is_one = diffusion_architecture_named(name) != NULL;
+    arena_free(arena);
+    return is_one;
+}
+
 bool product_is_for_loaders(const struct product_input *input, struct product_list *hints)
 {
-    return facts_of(input->checkpoint).makes_directories;
+    struct facts facts = facts_of(input->checkpoint);
+    return facts.makes_directories && !say_diffusion(facts.keys);
 }
 
 bool product_needs_object(const struct product_input *input)

@@ -126,7 +126,8 @@ struct product {
     enum subject left_out_subject;
 };
 
-/* For products that are directories which a loader opens: is_offered(). */
+/* For products that are directories which a loader opens: is_offered(). A GGUF of a diffusion model has none, because no
+ * config.json follows from its keys. */
 bool product_is_for_loaders(const struct product_input *input, struct product_list *hints);
 
 /* For products whose files always depend on the object: needs_object(). */

@@ -161,7 +161,19 @@ struct collecting {
     size_t n_members;
     const char *directory; /* "hf/" */
     unsigned depth;
+    bool has_failed;
+    struct error *error;
 };
+
+static tree_emit collect;
+
+static void collect_all(struct collecting *collecting, node_id directory)
+{
+    if (directory != TREE_ROOT && tree_lacks_weights(collecting->tree, directory, collecting->error))
+        collecting->has_failed = true;
+    else
+        tree_list(collecting->tree, directory, 0, collect, collecting);
+}
 
 static bool collect(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
@@ -174,11 +186,11 @@ static bool collect(void *context, uint64_t index, const char *name, const struc
     } else if (collecting->depth < MOST_DEPTH) {
         collecting->directory = arena_printf(collecting->arena, "%s/", path);
         collecting->depth++;
-        tree_list(collecting->tree, attributes->id, 0, collect, collecting);
+        collect_all(collecting, attributes->id);
         collecting->depth--;
         collecting->directory = outer;
     }
-    return true;
+    return !collecting->has_failed;
 }
 
 static int by_name(const void *a, const void *b)
@@ -190,8 +202,14 @@ bool tar_of_directory(struct tree *tree, node_id directory, const char *name, st
                       struct vfile *ret_file, struct error *error)
 {
     struct collecting collecting = {
-        .tree = tree, .arena = arena, .directory = arena_printf(arena, "%s%s", name, *name != '\0' ? "/" : "")};
-    tree_list(tree, directory, 0, collect, &collecting);
+        .tree = tree,
+        .arena = arena,
+        .directory = arena_printf(arena, "%s%s", name, *name != '\0' ? "/" : ""),
+        .error = error,
+    };
+    collect_all(&collecting, directory);
+    if (collecting.has_failed)
+        return false;
     if (collecting.n_members != 0)
         qsort(collecting.members, collecting.n_members, sizeof *collecting.members, by_name);
     return tar_make(tree, collecting.members, collecting.n_members, arena, ret_file, error);

@@ -19,6 +19,7 @@ struct tar_member {
 bool tar_make(struct tree *tree, const struct tar_member *members, size_t n_members, struct arena *arena,
               struct vfile *ret_file, struct error *error);
 
-/* Makes the tar of all files below a directory, sorted by their paths as bytes, each below `name`. */
+/* Makes the tar of all files below a directory, sorted by their paths as bytes, each below `name`. Fails if one of the
+ * directories, apart from the root, lacks its weights (tree_lacks_weights()). */
 bool tar_of_directory(struct tree *tree, node_id directory, const char *name, struct arena *arena,
                       struct vfile *ret_file, struct error *error);

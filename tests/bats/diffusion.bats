@@ -67,6 +67,7 @@ make() {
     "$WFS" cat "$OUT/flux.safetensors" model.gguf >"$OUT/flux.gguf"
     same "$WFS" cat "$OUT/flux.gguf" gguf/model-Q3_K_M.gguf == "$WFS" cat "$OUT/flux.safetensors" gguf/model-Q3_K_M.gguf
     "$WFS" info --json "$OUT/flux.gguf" | jq -e '[.notes[] | select(startswith("gguf/"))] == []'
+    "$WFS" ls "$OUT/flux.gguf" | diff - <(printf '%s\n' metadata.json gguf model.gguf model.safetensors hf tensors) # none for engines
     "$WFS" cat "$OUT/flux.safetensors" gguf/model-Q8_0.gguf >"$OUT/quantized.gguf"
     run -1 "$WFS" cat "$OUT/quantized.gguf" gguf/model-Q4_0.gguf
     [[ $output == *"is already Q8_0"* ]]

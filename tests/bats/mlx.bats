@@ -122,6 +122,8 @@ END
     cp "$HERE/../data/gguf/models/llama-tiny/tokenizer.model" "$BATS_TEST_TMPDIR/model"
     fails 1 "mlx/4bit/model.safetensors is left out: mlx-lm's class for the model type 'dbrx'" "$WFS" cp -r "$BATS_TEST_TMPDIR/model" mlx/4bit "$BATS_TEST_TMPDIR/copy"
     [ ! -e "$BATS_TEST_TMPDIR/copy" ]
+    fails 1 "mlx/4bit/model.safetensors is left out: mlx-lm's class for the model type 'dbrx'" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit.tar
+    fails 1 "mlx/plain/model.safetensors is left out" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx.tar
     "$WFS" cp -r "$BATS_TEST_TMPDIR/model" / "$BATS_TEST_TMPDIR/all" # what there is
     rm "$BATS_TEST_TMPDIR/model/tokenizer.model"
     jq '.model_type = "kimi_vl"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"

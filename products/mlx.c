@@ -250,8 +250,9 @@ static const struct mlx_model *model_of(const struct product_input *input, const
 struct parameters {
     const char *mode; /* NULL: not at all */
     unsigned bits, columns;
-    bool is_own;      /* listed in config.json */
-    bool has_factors; /* a global scale for each expert */
+    bool is_own;        /* listed in config.json */
+    bool has_factors;   /* a global scale for each expert */
+    bool lacks_columns; /* in config.json */
 };
 
 /* Returns the parameters of a module whose codes are kept. */
@@ -289,7 +290,8 @@ static struct parameters parameters_of(const struct mlx_model *model, const stru
         parameters.bits = has_high_bits(model, tensor) ? mode->high_bits : mode->bits;
         parameters.is_own = true;
     } else if (mlx_list_ends(model->family->in_8_bits, tensor->module)) {
-        parameters = (struct parameters){affine, FINE_BITS, FINE_COLUMNS, true};
+        parameters = (struct parameters){affine, FINE_BITS, FINE_COLUMNS, true,
+                                         .lacks_columns = model->family->names_bits_alone};
     } else if (tensor->is_plain) {
         parameters = (struct parameters){.mode = NULL};
     }
@@ -535,7 +537,8 @@ static void put_module(struct json_writer *writer, const struct mlx_variant *var
 {
     bool has_recipe = variant->mode->high_bits != 0;
     json_begin_object(writer, module);
-    put_columns(writer, has_recipe ? variant->columns : parameters->columns);
+    if (!parameters->lacks_columns)
+        put_columns(writer, has_recipe ? variant->columns : parameters->columns);
     json_put_number(writer, "bits", parameters->bits);
     if (has_recipe || variant->mode->keeps_codes)
         json_put_text(writer, "mode", parameters->mode);

@@ -31,7 +31,13 @@
 #define SHARED_EXPERT                                                                                                  \
     "mlp.shared_expert.gate_proj mlp.shared_expert.down_proj mlp.shared_expert.up_proj mlp.shared_expert_gate "
 #define ROUTED_WITH_BIAS SWITCH("mlp") "=mlp.gate #mlp.gate.e_score_correction_bias " SHARED_GATE_UP_DOWN
+#define LOW_RANK(pair)   pair ".lora.0 " pair ".lora.2 "
 #define KIMI_EXPERTS     "mlp.gate " SWITCH("mlp") "#mlp.e_score_correction_bias "
+#define LONGCAT_LAYER                                                                                                  \
+    SWITCH("mlp")                                                                                                      \
+    "mlp.router.classifier #mlp.router.e_score_correction_bias " LATENT_OF("self_attn.0") LATENT_OF("self_attn.1")     \
+        GATE_UP_DOWN_OF("mlps.0") GATE_UP_DOWN_OF(                                                                     \
+            "mlps.1") "input_layernorm.0 input_layernorm.1 post_attention_layernorm.0 post_attention_layernorm.1"
 
 /* Most families have these names outside their layers. */
 #define LLAMA_NAMES .before = "model.embed_tokens", .layers = "model.layers", .after = "model.norm lm_head"
@@ -511,9 +517,18 @@ const struct mlx_family mlx_families[] = {
      .uncast = "e_score_correction_bias"},
     {.modules = "longcat_flash",
      LLAMA_NAMES,
-     .layer = SWITCH("mlp") "mlp.router.classifier #mlp.router.e_score_correction_bias " LATENT_OF("self_attn.0")
-         LATENT_OF("self_attn.1") GATE_UP_DOWN_OF("mlps.0") GATE_UP_DOWN_OF(
-             "mlps.1") "input_layernorm.0 input_layernorm.1 post_attention_layernorm.0 post_attention_layernorm.1",
+     .layer = LONGCAT_LAYER,
+     .rows = mlx_rows_longcat,
+     .dropped = "model.mtp",
+     .is_untied = true,
+     .in_8_bits = "classifier",
+     .uncast = "e_score_correction_bias"},
+    {.modules = "longcat_flash_ngram",
+     .before = "model.ngram_embeddings.word_embeddings model.ngram_embeddings.embedders.{} "
+               "model.ngram_embeddings.post_projs.{}",
+     .layers = "model.layers",
+     .layer = LONGCAT_LAYER,
+     .after = "model.norm lm_head",
      .rows = mlx_rows_longcat,
      .dropped = "model.mtp",
      .is_untied = true,
@@ -746,6 +761,32 @@ const struct mlx_family mlx_families[] = {
      .in_8_bits = "mlp.gate.gate",
      .uncast = "router_bias",
      .change = mlx_all_norms_plus_one},
+    {.modules = "gear",
+     LLAMA_NAMES,
+     .layer = QKVO QK_NORMS
+     "=local_mixer.key_conv =local_mixer.value_conv local_mixer.q_proj local_mixer.k_proj "
+     "local_mixer.v_proj local_mixer.o_proj local_mixer.q_norm local_mixer.k_norm " GATE_UP_DOWN FOUR_NORMS,
+     .rows = mlx_rows_gear,
+     .dropped = "rotary_emb.inv_freq embed_scale"},
+    {.modules = "rwkv7",
+     .before = "model.embeddings",
+     .layers = "model.layers",
+     .layer = "pre_norm #attn.x_r #attn.x_w #attn.x_k #attn.x_v #attn.x_a #attn.x_g #attn.k_k #attn.k_a #attn.r_k "
+              "attn.r_proj attn.k_proj attn.v_proj attn.o_proj #attn.g_norm.weight #attn.g_norm.bias " LOW_RANK(
+                  "attn.w_lora") LOW_RANK("attn.v_lora") LOW_RANK("attn.a_lora")
+                  LOW_RANK("attn.g_lora") "ffn.key ffn.value #ffn.x_k attn_norm ffn_norm",
+     .after = "model.norm lm_head",
+     .rows = mlx_rows_rwkv7,
+     .is_untied = true,
+     .in_8_bits = "model.embeddings lora.2",
+     .names_bits_alone = true},
+    {.modules = "talkie",
+     .before = "model.embed",
+     .layers = "model.blocks",
+     .layer = "attn.attn_query attn.attn_key attn.attn_value attn.attn_resid #attn.head_gain.head_g #attn_gain.a_g "
+              "mlp.mlp_gate mlp.mlp_linear mlp.mlp_resid #mlp_gain.a_g #embed_skip.a_g",
+     .after = "#lm_head #lm_head_gain.w_g",
+     .dropped = "rotary cos sin"},
     {.modules = NULL},
 };
 
@@ -765,11 +806,13 @@ static const char *module_of(const struct json *config)
 static const struct refusal {
     const char *module, *reason;
 } refusals[] = {
+    {"afm7", "has layers in two lists, and mlx-lm itself fails to quantize it"},
     {"baichuan_m1", "divides the rows of lm_head by their norms, whose last bits depend on the processor"},
     {"bitnet", "keeps weights packed in two bits each, and mlx/ holds values or MLX's own codes"},
     {"deepseek_v41", "keeps weights in FP8 and FP4, and mlx/ holds values or MLX's own codes"},
     {"kimi_vl", "loads no checkpoint of its makers, because it does not split kv_b_proj"},
     {"lfm2-vl", "loads no checkpoint of its makers, because it expects other names of tensors"},
+    {"muse_spark", "computes the weights of its gates by a sigmoid, whose last bits depend on the processor"},
     {"olmo", "needs the package ai2-olmo and its configuration instead of that of transformers"},
     {"prism_hadamard_qwen35", "loads only models that were quantized for MLX"},
 };

@@ -56,6 +56,7 @@ struct mlx_family {
     bool is_untied;             /* without "tie_word_embeddings" in config.json, lm_head.weight counts */
 
     const char *in_8_bits; /* endings of modules that have 8 bits in groups of 64 columns, affine; NULL: none */
+    bool names_bits_alone; /* config.json names their bits, but no columns */
     const char *plain;     /* endings of modules that are not quantized unless by a recipe; NULL: none */
     /* endings of modules that are not quantized either in layers that have a module with the other ending; NULL: none
      */

@@ -22,6 +22,7 @@
     }
 #define FIRST_HALF  "... (gate + up) c -> ... gate c"
 #define SECOND_HALF "... (gate + up) c -> ... up c"
+#define BY_HEAD     "(h nope) -> h nope"
 #define TRANSPOSED  "i o -> o i"
 #define END                                                                                                            \
     {                                                                                                                  \
@@ -31,7 +32,25 @@
 const struct mlx_row mlx_rows_experts[] = {EXPERTS("mlp"), END};
 const struct mlx_row mlx_rows_mixtral[] = {NUMBERED_EXPERTS("block_sparse_moe", "block_sparse_moe"), END};
 const struct mlx_row mlx_rows_latent[] = {EXPERTS("mlp"), HEADS("self_attn"), END};
-const struct mlx_row mlx_rows_longcat[] = {EXPERTS("mlp"), HEADS("self_attn.0"), HEADS("self_attn.1"), END};
+const struct mlx_row mlx_rows_longcat[] = {
+    EXPERTS("mlp"),
+    HEADS("self_attn.0"),
+    HEADS("self_attn.1"),
+    {"model.ngram_embeddings.word_embeddings", "model.embed_tokens|model.ngram_embeddings.word_embeddings", NULL},
+    END,
+};
+const struct mlx_row mlx_rows_gear[] = {
+    {"local_mixer.key_conv", NULL, MLX_CONVOLUTION},
+    {"local_mixer.value_conv", NULL, MLX_CONVOLUTION},
+    END,
+};
+const struct mlx_row mlx_rows_rwkv7[] = {
+    {"attn.k_k", NULL, BY_HEAD},
+    {"attn.k_a", NULL, BY_HEAD},
+    {"attn.g_norm.weight", NULL, BY_HEAD},
+    {"attn.g_norm.bias", NULL, BY_HEAD},
+    END,
+};
 const struct mlx_row mlx_rows_gptj[] = {
     {"model.wte", "transformer.wte", NULL},
     {"model.ln_f", "transformer.ln_f", NULL},

@@ -394,6 +394,14 @@ static bool make_layers(struct making *making)
     return true;
 }
 
+static bool make_after(struct making *making)
+{
+    size_t first = making->made->n_tensors;
+    bool good = make_list(making, making->family->after, "", 0);
+    mark_branches(making, first);
+    return good;
+}
+
 /* Reports whether a tensor belongs to a layer beyond those of the model. */
 static bool is_beyond(const struct making *making, const char *name)
 {
@@ -433,8 +441,8 @@ bool mlx_tensors_make(struct arena *arena, const struct mlx_family *family, cons
     read_sizes(&making);
     making.is_used = memory_alloc(model->tensors->n_tensors + 1);
     memset(making.is_used, 0, model->tensors->n_tensors + 1);
-    bool good = make_list(&making, family->before, "", 0) && make_layers(&making) &&
-                make_list(&making, family->after, "", 0) && check_rest(&making);
+    bool good =
+        make_list(&making, family->before, "", 0) && make_layers(&making) && make_after(&making) && check_rest(&making);
     free(making.is_used);
     return good;
 }

@@ -128,6 +128,8 @@ END
     rm "$BATS_TEST_TMPDIR/model/tokenizer.model"
     jq '.model_type = "kimi_vl"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     fails 1 "'kimi_vl' loads no checkpoint of its makers, because it does not split kv_b_proj" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/plain/config.json
+    jq '.model_type = "muse_spark"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
+    fails 1 "'muse_spark' computes the weights of its gates by a sigmoid" "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/plain/model.safetensors
     jq '.model_type = "iquestcoder"' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"
     same "$WFS" cat "$BATS_TEST_TMPDIR/model" mlx/4bit/model.safetensors == "$WFS" cat "$MODEL" mlx/4bit/model.safetensors
     jq '.num_hidden_layers = 1' "$MODEL/config.json" >"$BATS_TEST_TMPDIR/model/config.json"

@@ -59,6 +59,8 @@ CASES = [
     ("exaone4", {**SMALL, **TIED, "rope_scaling": None, "sliding_window": None, "sliding_window_pattern": None}),
     ("glm_moe_dsa", dict(LATENT, index_head_dim=32, index_n_heads=2, index_topk=8, rope_parameters=dict(rope_theta=10000.0, rope_type="default"))),
     ("Klear", dict(MOE, n_shared_experts=1, mlp_only_layers=[0], decoder_sparse_step=1, norm_topk_prob=True)),
+    ("gear", dict(SMALL, layer_types=["conv_mixer", "sliding_attention", "full_attention"], num_hidden_layers=3, conv_L_cache=3, sliding_window=64)),
+    ("gear", {**SMALL, **TIED, "layer_types": ["conv_mixer", "full_attention"], "attention_bias": True}),
     ("gpt_bigcode", BIGCODE),
     ("gpt_bigcode", {**BIGCODE, **TIED}),
     ("gptj", dict(n_embd=128, n_layer=2, n_head=4, n_positions=64, rotary_dim=16, layer_norm_epsilon=1e-5, vocab_size=64, torch_dtype="bfloat16")),
@@ -82,6 +84,8 @@ CASES = [
     ("llama4_text", dict(SMALL, intermediate_size_mlp=256, no_rope_layers=[1, 0], use_qk_norm=True)),
     ("longcat_flash", dict(LATENT, ffn_hidden_size=192, num_layers=2, expert_ffn_hidden_size=64, moe_topk=2, zero_expert_num=1, zero_expert_type="identity",
                            mla_scale_q_lora=True, mla_scale_kv_lora=True, attention_method="MLA", num_hidden_layers=None)),
+    ("longcat_flash_ngram", dict(LATENT, ffn_hidden_size=192, num_layers=2, expert_ffn_hidden_size=64, moe_topk=2, zero_expert_num=1, mla_scale_q_lora=True,
+                                 mla_scale_kv_lora=True, ngram_vocab_size_ratio=2, emb_neighbor_num=3, emb_split_num=1, num_hidden_layers=None)),
     ("mamba", MAMBA),
     ("mamba", {**MAMBA, **TIED, "use_bias": True}),
     ("mamba2", dict(MAMBA, num_heads=8, n_groups=1, time_step_limit=[0.0, 8.0], layer_norm_epsilon=1e-5)),
@@ -123,12 +127,14 @@ CASES = [
     ("qwen", dict(SMALL, kv_channels=32, no_bias=True, intermediate_size=256)),
     ("qwen2_moe", dict(MOE, shared_expert_intermediate_size=64)),
     ("recurrent_gemma", dict(SMALL, conv1d_width=4, logits_soft_cap=30.0, attention_window_size=16, block_types=["recurrent", "attention"])),
+    ("rwkv7", dict(SMALL, norm_eps=1e-5, a_low_rank_dim=64, v_low_rank_dim=32, gate_low_rank_dim=128, decay_low_rank_dim=64)),
     ("seed_oss", dict(SMALL, attention_bias=True, attention_out_bias=False)),
     ("smollm3", {**SMALL, **TIED}),
     ("spark2_5", dict(SMALL, sliding_window=16, **LAYERS)),
     ("spark2_5", {**SMALL, **LAYERS, **TIED, "sliding_window": 16}),
     ("stablelm", dict(STABLELM, use_qkv_bias=True)),
     ("stablelm", dict(STABLELM, use_qkv_bias=False, qk_layernorm=True, use_parallel_residual=True)),
+    ("talkie", SMALL),
     ("telechat3", SMALL),
 ]
 IN_F32 = ("A_log", "e_score_correction_bias", "expert_bias", "dt_bias")
@@ -166,8 +172,8 @@ def joined(weights, end, part, to):
 def as_stored(kind, weights):
     """The tensors of a checkpoint, from those of the class: its sanitize() the other way."""
     matrices = r"\.(gate_proj|up_proj|down_proj)\.weight"
-    weights = {name: values.transpose(0, 2, 1) if name.endswith(("conv1d.weight", "conv_1d.weight", "conv.conv.weight")) else values for name, values in weights.items()}
-    if kind in ("bailing_hybrid", "bailing_moe_linear", "deepseek_v2", "glm_moe_dsa", "hunyuan", "kimi_k25", "laguna", "longcat_flash", "mellum", "mistral4",
+    weights = {name: values.transpose(0, 2, 1) if name.endswith(("conv1d.weight", "conv_1d.weight", "conv.conv.weight", "key_conv.weight", "value_conv.weight")) else values for name, values in weights.items()}
+    if kind in ("bailing_hybrid", "bailing_moe_linear", "deepseek_v2", "glm_moe_dsa", "hunyuan", "kimi_k25", "laguna", "longcat_flash", "longcat_flash_ngram", "mellum", "mistral4",
                 "mimo_v2_flash", "olmoe", "qwen2_moe"):
         weights = unstack(weights, r"(.*\.mlp)\.switch_mlp" + matrices, "{0}.experts.{e}.{1}.weight")
     if kind in ("Klear", "afmoe"):
@@ -181,9 +187,13 @@ def as_stored(kind, weights):
         weights = {re.sub("^model[.]", "transformer.", name): values for name, values in weights.items()}
     if kind.startswith("bailing"):
         weights = {name.replace("gate.gate_proj", "gate"): values for name, values in weights.items()}
+    if kind == "rwkv7":
+        weights = {name: values.reshape(-1) if re.search("[.](k_k|k_a|g_norm)", name) else values for name, values in weights.items()}
+    if kind == "longcat_flash_ngram":
+        weights = {name.replace("ngram_embeddings.word_embeddings", "embed_tokens"): values for name, values in weights.items()}
     if kind == "laguna":
         weights = {name.replace("gate.proj", "gate").replace("gate.e_score", "experts.e_score"): values for name, values in weights.items()}
-    if kind in ("bailing_hybrid", "glm_moe_dsa", "kimi_k25", "longcat_flash", "mistral4"):
+    if kind in ("bailing_hybrid", "glm_moe_dsa", "kimi_k25", "longcat_flash", "longcat_flash_ngram", "mistral4"):
         for name in [name for name in weights if name.endswith("embed_q.weight")]:
             pair = [weights.pop(name).transpose(0, 2, 1), weights.pop(name.replace("embed_q", "unembed_out"))]
             both = numpy.concatenate(pair, 1)

@@ -7,6 +7,7 @@
 #include "models/packings/packed.h"
 #include "models/packings/repack.h"
 #include "quant/merge/merge.h"
+#include "quant/pack/int8_rows.h"
 #include "quant/pack/scaled_rows.h"
 #include "quant/pack/ternary_weights.h"
 #include "quant/views/bilinear.h"
@@ -224,6 +225,8 @@ static void computed(void)
     check("normalized", view_normalize_columns(arena, matrix(ROWS, COLUMNS)));
     check("centered", view_less_mean(arena, tensor(&f32_dtype, 1, vector, 256)));
     check("bilinear", view_bilinear(arena, tensor(&f32_dtype, 3, picture, 256), 31));
+    check("8-bit rows", view_int8_rows(arena, matrix(ROWS, COLUMNS)));
+    check("8-bit row scales", view_int8_row_scales(arena, matrix(ROWS, COLUMNS)));
     check("scaled rows", view_scaled_rows(arena, matrix(ROWS, COLUMNS)));
     check("row scales", view_row_scales(arena, matrix(ROWS, COLUMNS)));
     check("a product", view_product(arena, matrix(ROWS, 24), matrix(24, COLUMNS)));

@@ -10,6 +10,7 @@
  * Source: CTranslate2, python/ctranslate2/specs/model_spec.py, _serialize(); src/models/model.cc, Model::load(). */
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/ctranslate2/types.h"
 #include "formats/file_cursor.h"
 #include "formats/readers.h"
 #include "formats/shape.h"
@@ -52,8 +53,7 @@ static bool read_name(struct reader *reader, const char **ret_name, size_t *ret_
 
 static const struct dtype *typed(uint64_t type)
 {
-    static const char *const names[] = {"F32", "I8", "I16", "I32", "F16", "BF16"};
-    return type < sizeof names / sizeof *names ? dtype_by_name(names[type]) : NULL;
+    return type < CTRANSLATE2_TYPES ? dtype_by_name(ctranslate2_types[type]) : NULL;
 }
 
 /* Returns the type that CTranslate2 takes elements of that many bytes for. */

@@ -8,6 +8,7 @@
  * beside them, and where a number is missing, variables keep their names.
  *
  * Source: CTranslate2, python/ctranslate2/converters/transformers.py, WhisperLoader and BartLoader. */
+#include "models/derive/ctranslate2.h"
 #include "base/text.h"
 #include "formats/documents.h"
 #include "models/derive/derivation.h"
@@ -18,32 +19,25 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MAX_STACKED = 3 };
-
-/* A module there, and the modules here that are stacked in it. */
-struct module {
-    const char *there, *here[MAX_STACKED];
-};
-
-static const struct module of_layers[] = {
+const struct ctranslate2_module ctranslate2_of_layers[] = {
     {"self_attention/layer_norm", {"self_attn_layer_norm"}},
     {"self_attention/linear_0", {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}},
     {"self_attention/linear_1", {"self_attn.out_proj"}},
-    {"attention/layer_norm", {"encoder_attn_layer_norm"}},
-    {"attention/linear_0", {"encoder_attn.q_proj"}},
-    {"attention/linear_1", {"encoder_attn.k_proj", "encoder_attn.v_proj"}},
-    {"attention/linear_2", {"encoder_attn.out_proj"}},
+    {"attention/layer_norm", {"encoder_attn_layer_norm"}, "decoder"},
+    {"attention/linear_0", {"encoder_attn.q_proj"}, "decoder"},
+    {"attention/linear_1", {"encoder_attn.k_proj", "encoder_attn.v_proj"}, "decoder"},
+    {"attention/linear_2", {"encoder_attn.out_proj"}, "decoder"},
     {"ffn/layer_norm", {"final_layer_norm"}},
     {"ffn/linear_0", {"fc1"}},
     {"ffn/linear_1", {"fc2"}},
     {0},
 };
 
-static const struct module of_sides[] = {
-    {"conv1", {"conv1"}},
-    {"conv2", {"conv2"}},
+const struct ctranslate2_module ctranslate2_of_sides[] = {
+    {"conv1", {"conv1"}, "encoder"},
+    {"conv2", {"conv2"}, "encoder"},
     {"position_encodings", {"embed_positions"}},
-    {"embeddings", {"embed_tokens"}},
+    {"embeddings", {"embed_tokens"}, "decoder"},
     {"layer_norm", {"layer_norm"}},
     {0},
 };
@@ -55,12 +49,13 @@ static const struct {
 
 /* A parsed name: "encoder/layer_3/ffn/linear_0/weight". */
 struct place {
-    const struct module *module;
+    const struct ctranslate2_module *module;
     const char *leaf;   /* here */
     const char *prefix; /* here, with '.' at its end, in the arena */
 };
 
-static const struct module *find_module(const struct module *modules, const char *name, size_t length)
+static const struct ctranslate2_module *find_module(const struct ctranslate2_module *modules, const char *name,
+                                                    size_t length)
 {
     for (; modules->there != NULL; modules++)
         if (strlen(modules->there) == length && memcmp(modules->there, name, length) == 0)
@@ -94,8 +89,8 @@ static bool find_place(struct arena *arena, const char *name, struct place *ret_
         if (!text_ends_with(rest, leaves[i].there))
             continue;
         ret_place->leaf = leaves[i].here;
-        ret_place->module =
-            find_module(in_layer > 0 ? of_layers : of_sides, rest, strlen(rest) - strlen(leaves[i].there));
+        ret_place->module = find_module(in_layer > 0 ? ctranslate2_of_layers : ctranslate2_of_sides, rest,
+                                        strlen(rest) - strlen(leaves[i].there));
         return ret_place->module != NULL;
     }
     return false;
@@ -106,7 +101,7 @@ static bool add_parts(struct tensor_set *to, const struct tensor *tensor, const 
                       struct arena *arena, struct error *error)
 {
     uint64_t n = 0;
-    while (n < MAX_STACKED && place->module->here[n] != NULL)
+    while (n < CTRANSLATE2_STACKED && place->module->here[n] != NULL)
         n++;
     if (tensor->refusal != NULL)
         return error_set(error, "tensor '%.200s': %s", tensor->name, tensor->refusal);

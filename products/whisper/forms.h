@@ -2,6 +2,7 @@
 #pragma once
 
 #include "products/whisper/whisper.h"
+#include "text/json.h"
 
 struct whisper_form {
     bool (*is)(const struct checkpoint *checkpoint);
@@ -19,3 +20,12 @@ bool whisper_add_filters(struct whisper_model *model, uint64_t n_mels, struct er
 
 /* Reports whether whisper-quantize, like the conversion scripts, keeps a tensor of that name in F32. */
 bool whisper_stays_f32(const char *name);
+
+/* Reads a whole number of 31 bits from config.json. */
+bool whisper_number(const struct json *config, const char *key, uint64_t *ret_number, struct error *error);
+
+/* Gives all tensors of a Hugging Face directory, unpacked and in the shapes that config.json says, in the order of the
+ * class: their names without "model.", whisper.cpp's names, and views in `arena`, like the names. */
+typedef void whisper_taker(void *context, const char *name, const char *ggml_name, const struct view *view);
+bool whisper_take_tensors(const struct checkpoint *checkpoint, const struct json *config, struct arena *arena,
+                          whisper_taker *take, void *context, struct error *error);

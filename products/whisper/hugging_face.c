@@ -82,7 +82,9 @@ static const struct side {
 
 /* A model while its tensors are taken. */
 struct taking {
-    struct whisper_model *model;
+    struct arena *arena;
+    whisper_taker *take;
+    void *context;
     const struct json *config;
     const struct tensor_set *set; /* sealed */
     const char *prefix;           /* of all names: "model." */
@@ -101,7 +103,7 @@ static bool is_hugging_face(const struct checkpoint *checkpoint)
     return is_whisper;
 }
 
-static bool get_number(const struct json *config, const char *key, uint64_t *ret_number, struct error *error)
+bool whisper_number(const struct json *config, const char *key, uint64_t *ret_number, struct error *error)
 {
     return (json_u64(json_get(config, key), ret_number) && *ret_number <= INT32_MAX) ||
            error_set(error, "config.json: %s is no whole number of 31 bits", key);
@@ -129,10 +131,10 @@ static bool get_text_context(const struct json *config, uint64_t *ret_number, st
     if (text != NULL)
         return true;
     if (length != NULL && !json_is(length, JSON_NULL))
-        return get_number(config, "max_length", ret_number, error);
+        return whisper_number(config, "max_length", ret_number, error);
     *ret_number = USUAL_TEXT_CONTEXT;
     return json_get(config, "max_target_positions") == NULL ||
-           get_number(config, "max_target_positions", ret_number, error);
+           whisper_number(config, "max_target_positions", ret_number, error);
 }
 
 static bool take_header(struct whisper_model *model, const struct json *config, struct error *error)
@@ -150,7 +152,7 @@ static bool take_header(struct whisper_model *model, const struct json *config, 
         uint64_t number;
         bool is_context = strcmp(numbers[i].key, "max_length") == 0;
         if (is_context ? !get_text_context(config, &number, error)
-                       : !get_number(config, numbers[i].key, &number, error))
+                       : !whisper_number(config, numbers[i].key, &number, error))
             return false;
         gguf_set_u32(&model->metadata, numbers[i].name, (uint32_t)number);
     }
@@ -191,11 +193,11 @@ static bool check_shape(const struct taking *taking, const struct tensor *tensor
 static bool take_module(const struct taking *taking, const char *begin, const char *ggml_begin,
                         const struct module *module)
 {
-    struct whisper_model *model = taking->model;
+    struct arena *arena = taking->arena;
     const char *side = taking->side->name;
     for (const struct parameter *row = module->parameters; row->name != NULL; row++) {
-        const char *name =
-            arena_printf(model->arena, "%s%s.%s%s%s", taking->prefix, side, begin, module->name, row->name);
+        const char *own = arena_printf(arena, "%s.%s%s%s", side, begin, module->name, row->name);
+        const char *name = arena_printf(arena, "%s%s", taking->prefix, own);
         const struct tensor *tensor = tensor_set_find_text(taking->set, name);
         if (tensor == NULL)
             return error_set(taking->error, "%s is missing", name);
@@ -203,17 +205,16 @@ static bool take_module(const struct taking *taking, const char *begin, const ch
             return error_set(taking->error, "%s: %s", name, tensor->refusal);
         if (!check_shape(taking, tensor, row->shape))
             return false;
-        const struct view *rounded = view_convert(model->arena, tensor_view(tensor, model->arena), &f16_dtype);
-        name = arena_printf(model->arena, "%s.%s%s%s", side, ggml_begin, module->ggml_name, row->ggml_name);
-        whisper_add_tensor(model, name, rounded);
+        name = arena_printf(arena, "%s.%s%s%s", side, ggml_begin, module->ggml_name, row->ggml_name);
+        taking->take(taking->context, own, name, tensor_view(tensor, arena));
     }
     return true;
 }
 
 static bool take_layer(const struct taking *taking, uint64_t number)
 {
-    const char *begin = arena_printf(taking->model->arena, "layers.%" PRIu64 ".", number);
-    const char *ggml_begin = arena_printf(taking->model->arena, "blocks.%" PRIu64 ".", number);
+    const char *begin = arena_printf(taking->arena, "layers.%" PRIu64 ".", number);
+    const char *ggml_begin = arena_printf(taking->arena, "blocks.%" PRIu64 ".", number);
     for (const struct module *module = taking->side->layer; module->name != NULL; module++)
         if (!take_module(taking, begin, ggml_begin, module))
             return false;
@@ -224,7 +225,7 @@ static bool take_side(const struct taking *taking)
 {
     uint64_t n_layers;
     const struct module first = {"", "", taking->side->first};
-    if (!get_number(taking->config, taking->side->layers, &n_layers, taking->error) ||
+    if (!whisper_number(taking->config, taking->side->layers, &n_layers, taking->error) ||
         !take_module(taking, "", "", &first))
         return false;
     for (uint64_t i = 0; i < n_layers; i++)
@@ -233,13 +234,13 @@ static bool take_side(const struct taking *taking)
     return take_module(taking, "", "", &taking->side->last);
 }
 
-/* Takes the tensors from the unpacked set. */
-static bool take_tensors(struct whisper_model *model, const struct json *config, struct error *error)
+bool whisper_take_tensors(const struct checkpoint *checkpoint, const struct json *config, struct arena *arena,
+                          whisper_taker *take, void *context, struct error *error)
 {
-    const struct plain_wish wish = {.arena = model->arena, .is_saved_again = true};
+    const struct plain_wish wish = {.arena = arena, .is_saved_again = true};
     struct plain_set plain;
-    struct taking taking = {.model = model, .config = config, .error = error};
-    if (!packings_unpack(packings_of(model->checkpoint), &wish, model->arena, &plain, error) ||
+    struct taking taking = {.arena = arena, .take = take, .context = context, .config = config, .error = error};
+    if (!packings_unpack(packings_of(checkpoint), &wish, arena, &plain, error) ||
         (plain.made != NULL && !tensor_set_seal(plain.made, error)))
         return false;
     taking.set = plain.set;
@@ -252,6 +253,12 @@ static bool take_tensors(struct whisper_model *model, const struct json *config,
     return true;
 }
 
+static void add_rounded(void *context, const char *name, const char *ggml_name, const struct view *view)
+{
+    struct whisper_model *model = context;
+    whisper_add_tensor(model, ggml_name, view_convert(model->arena, view, &f16_dtype));
+}
+
 static bool take_hugging_face(struct whisper_model *model, struct error *error)
 {
     uint64_t n_mels = 0;
@@ -262,7 +269,8 @@ static bool take_hugging_face(struct whisper_model *model, struct error *error)
     bool good = take_header(model, config, error);
     gguf_get_u64(&model->metadata, "n_mels", &n_mels);
     good = good && whisper_add_filters(model, n_mels, error) &&
-           whisper_tokens_by_id(model->checkpoint, &model->metadata, error) && take_tensors(model, config, error);
+           whisper_tokens_by_id(model->checkpoint, &model->metadata, error) &&
+           whisper_take_tensors(model->checkpoint, config, model->arena, add_rounded, model, error);
     document_close(document);
     if (good && checkpoint_side_file(model->checkpoint, "added_tokens.json") == NULL)
         checkpoint_note(model->checkpoint, SUBJECT_WHISPER,

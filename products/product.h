@@ -126,13 +126,14 @@ struct product {
     enum subject left_out_subject;
 };
 
-/* For products that are directories which a loader opens: is_offered(). A GGUF of a diffusion model has none, because no
- * config.json follows from its keys. */
+/* For products that are directories which a loader opens: is_offered(). A GGUF of a diffusion model has none, because
+ * no config.json follows from its keys. */
 bool product_is_for_loaders(const struct product_input *input, struct product_list *hints);
 
 /* For products whose files always depend on the object: needs_object(). */
 bool product_needs_object(const struct product_input *input);
 
 extern const struct product adapter_product, bitsandbytes_product, comfy_product, compressed_tensors_product,
-    diffusers_product, diffusion_gguf_product, fp8_blocks_product, gguf_product, hf_product, layouts_product,
-    mlx_product, mmproj_product, modelopt_product, mtp_product, sdcpp_product, single_file_product, whisper_product;
+    ctranslate2_product, diffusers_product, diffusion_gguf_product, fp8_blocks_product, gguf_product, hf_product,
+    layouts_product, mlx_product, mmproj_product, modelopt_product, mtp_product, sdcpp_product, single_file_product,
+    whisper_product;

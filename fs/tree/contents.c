@@ -19,6 +19,7 @@ const struct content *const contents[] = {
     PRODUCT(mmproj_product),
     PRODUCT(mtp_product),
     PRODUCT(whisper_product),
+    PRODUCT(ctranslate2_product),
     PRODUCT(sdcpp_product),
     PRODUCT(comfy_product),
     PRODUCT(diffusers_product),

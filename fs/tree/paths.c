@@ -272,15 +272,15 @@ const char *tree_path(struct tree *tree, node_id id, struct arena *arena)
     return path != NULL ? path : "";
 }
 
-static bool holds_weights(const char *name)
+bool tree_names_weights(const char *name)
 {
-    return text_ends_with(name, ".safetensors") || text_ends_with(name, ".gguf");
+    return text_ends_with(name, ".safetensors") || text_ends_with(name, ".gguf") || strcmp(name, "model.bin") == 0;
 }
 
 static bool find_weights(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
 {
     bool *found = context;
-    *found = *found || (!attributes->directory && holds_weights(name));
+    *found = *found || (!attributes->directory && tree_names_weights(name));
     return !*found;
 }
 
@@ -293,7 +293,7 @@ bool tree_lacks_weights(struct tree *tree, node_id directory, struct error *erro
         return false;
     for (uint32_t i = node->first_child; i != 0; i = child->next_sibling) {
         child = tree->nodes[i];
-        if (child->reason == NULL || !holds_weights(child->name))
+        if (child->reason == NULL || !tree_names_weights(child->name))
             continue;
         struct arena *arena = arena_new();
         error_set(error, "%s is left out: %s", tree_path(tree, child->number, arena), child->reason);

@@ -84,6 +84,9 @@ bool tree_walk(struct tree *tree, const char *path, struct node_attributes *ret_
  * leads nowhere, or out of the tree. tree_walk() follows all links. */
 bool tree_follow(struct tree *tree, struct node_attributes *attributes);
 
+/* Reports whether files of that name hold a model's weights. */
+bool tree_names_weights(const char *name);
+
 /* Reports whether a directory of this tree would have files of weights, by their names, and has none of them: the error
  * is the reason for the first. Plans the directory's files. */
 bool tree_lacks_weights(struct tree *tree, node_id directory, struct error *error);

@@ -91,6 +91,7 @@ const struct reference_tool reference_tools[] = {
     {"mergekit", "0.1.5", "merges by recipes", NULL},
     {"peft", "0.17.1", "merged LoRA adapters", NULL},
     {"whisper.cpp", "233fe1fc9", "ggml-model.bin", "ggml-model.bin"},
+    {"CTranslate2", "4.8.5", "ctranslate2/", "ctranslate2/"},
     {"ComfyUI-GGUF", "4dfc025e4", "GGUF files of diffusion models", NULL},
     {"diffusers", "58eb52c08", "single_file.safetensors, diffusers/",
      "single_file.safetensors single_file-fp16.safetensors original.safetensors diffusers/"},

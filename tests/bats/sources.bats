@@ -62,6 +62,26 @@ setup() {
     "$WFS" ls "$copy/model.bin" tensors | grep -qx 'encoder%2Fconv1%2Fweight'
 }
 
+@test "a Whisper model becomes what CTranslate2's converter writes, for faster-whisper" {
+    local data=$HERE/../data/ctranslate2 copy=$BATS_TEST_TMPDIR/copy name
+    for name in source source-half; do
+        "$WFS" cp -r "$data/$name" ctranslate2 "$BATS_TEST_TMPDIR/$name"
+        (cd "$BATS_TEST_TMPDIR/$name" && sha256sum --quiet -c "$data/$name.sha256")
+        [ "$(cd "$BATS_TEST_TMPDIR/$name" && find . -type f | wc -l)" -eq "$(wc -l <"$data/$name.sha256")" ]
+    done
+    [ "$("$WFS" cat --range 100:200 "$data/source" ctranslate2/int8/model.bin | sha256sum)" = \
+        "$(tail -c +101 "$BATS_TEST_TMPDIR/source/int8/model.bin" | head -c 200 | sha256sum)" ]
+    "$WFS" info "$data/source" | grep -q 'ctranslate2/: float16 [0-9.]* kB'
+    cp -r "$data/source" "$copy"
+    rm "$copy/generation_config.json"
+    fails 1 "generation_config.json is missing" "$WFS" cat "$copy" ctranslate2/int8/config.json
+    jq '.vocab_size = 2000000' "$data/source/config.json" >"$copy/config.json"
+    fails 1 "vocab_size is 2000000, and model.decoder.embed_tokens.weight does not have as many rows" "$WFS" cat "$copy" ctranslate2/int8/vocabulary.json
+    jq '.tie_word_embeddings = false' "$data/source/config.json" >"$copy/config.json"
+    fails 1 "ctranslate2/int8/model.bin is left out: config.json: tie_word_embeddings is false" "$WFS" cp -r "$copy" ctranslate2/int8 "$BATS_TEST_TMPDIR/none"
+    [ ! -e "$BATS_TEST_TMPDIR/none" ]
+}
+
 @test "tensorizer" {
     "$PYTHON" "$HERE/sources.py" check "$WFS" "$BATS_FILE_TMPDIR" tensorizer
 }

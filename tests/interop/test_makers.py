@@ -1,5 +1,6 @@
 """Makers of expected values write what is recorded: in a copy of the tests, those that need nothing but packages of PyPI and a few seconds are run
-again; of the checkpoints that make_orders.py and make_mmproj_files.py convert, some."""
+again; of the checkpoints that make_orders.py and make_mmproj_files.py convert, some. CTranslate2's converter runs where it is installed."""
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -22,6 +23,10 @@ PRINTED = {"unit/models/tokenizers/make_hf_split.py": "unit/models/tokenizers/hf
            "data/make_names.py": "data/gguf/names.tsv"}  # fmt: skip
 WRITTEN = {"data/make_elements.py": "data/quant/elements", "data/make_imatrix.py": "data/gguf", "data/make_packed.py": "data/packed",
            "data/make_structure.py": "data/structure"}  # fmt: skip
+if importlib.util.find_spec("ctranslate2"):
+    WRITTEN["data/make_ctranslate2.py"] = "data/ctranslate2"
+else:
+    print("left out: make_ctranslate2.py: ctranslate2 is not installed")
 CONVERTED = {"unit/models/make_orders.py": ["A draft model of Gemma 4"], "unit/products/gguf/make_mmproj_files.py": ["llama4"]}
 
 

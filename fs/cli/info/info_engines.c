@@ -12,7 +12,8 @@ struct variants {
     struct buffer text;
     struct arena *arena;
     const char *first; /* name of the first variant, with weights or without; NULL: none */
-    uint64_t n_files;  /* beside the variants */
+    node_id first_id;
+    uint64_t n_files; /* beside the variants */
     uint64_t n_variants, smallest;
 };
 
@@ -27,7 +28,7 @@ static bool measure_file(void *context, uint64_t index, const char *name, const 
 {
     struct variant *variant = context;
     struct node_attributes planned;
-    if (text_ends_with(name, ".safetensors") && tree_attributes(variant->tree, attributes->id, &planned)) {
+    if (tree_names_weights(name) && tree_attributes(variant->tree, attributes->id, &planned)) {
         variant->has_weights = true;
         variant->size += planned.size;
     }
@@ -50,8 +51,10 @@ static bool add_variant(void *context, uint64_t index, const char *name, const s
         return true;
     }
     struct variant variant = measure(variants->tree, attributes->id);
-    if (variants->first == NULL)
+    if (variants->first == NULL) {
         variants->first = arena_strdup(variants->arena, name);
+        variants->first_id = attributes->id;
+    }
     if (!variant.has_weights)
         return true;
     if (variants->n_variants++ == 0 || variant.size < variants->smallest)
@@ -68,7 +71,9 @@ static void append_reason(const struct variants *variants, const char *name, str
     struct error error;
     struct node_attributes attributes;
     const char *path = arena_printf(variants->arena, "%s/%s/model.safetensors", name, variants->first);
-    if (tree_walk(variants->tree, path, &attributes, &error))
+    if (tree_lacks_weights(variants->tree, variants->first_id, &error))
+        buffer_append_text(text, error.message);
+    else if (tree_walk(variants->tree, path, &attributes, &error))
         buffer_printf(text, "%s/: none", name);
     else
         buffer_append_text(text, error.message);

@@ -37,6 +37,7 @@ static const char *const fixtures[] = {
     "packed/mxfp4-experts",
     "comfy/model.safetensors",
     "ctranslate2/whisper-int8",
+    "ctranslate2/source",
     "safetensors/dtypes.safetensors",
     "torch/deflated.pt",
     "torch/views-5.pt",

@@ -1,4 +1,5 @@
-"""Clients of OCI registries pull images of models from `wfs serve`: skopeo and umoci, and podman where it can mount them."""
+"""Clients of OCI registries pull images of models from `wfs serve`: skopeo and umoci, and podman and containerd where they can mount them."""
+import contextlib
 import json
 import os
 import pathlib
@@ -6,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from interop import ROOT, cat, check, done, serving, skip
 
@@ -48,6 +50,48 @@ def check_podman(registry, model, scratch):
     run(*storage, "image", "unmount", image)
 
 
+@contextlib.contextmanager
+def containerd(scratch):
+    """A containerd of its own; gives what begins a command of ctr."""
+    socket, config = scratch / "containerd.sock", scratch / "containerd.toml"
+    config.write_text(f"""version = 2
+root = "{scratch}/containerd"
+state = "{scratch}/containerd-state"
+disabled_plugins = ["io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt"]
+grpc.address = "{socket}"
+ttrpc.address = "{socket}.ttrpc"
+""")
+    with open(scratch / "containerd.log", "w") as log, subprocess.Popen(["containerd", "-c", config], stdout=log, stderr=log) as server:
+        try:
+            ctr = ("ctr", "--address", socket)
+            for _ in range(100):
+                if subprocess.run([*ctr, "version"], capture_output=True).returncode == 0 or server.poll() is not None:
+                    break
+                time.sleep(0.1)
+            yield ctr
+        finally:
+            server.terminate()
+
+
+def check_containerd(registry, model, scratch):
+    with containerd(scratch) as ctr:
+        for tag, snapshotter in (("Q4_K_M", "native"), ("mlx-4bit", "overlayfs")):
+            image, target = f"{registry}/acme/tiny:{tag}", scratch / f"ctr-{tag}"
+            target.mkdir()
+            try:
+                run(*ctr, "images", "pull", "--plain-http", "--user", "any:secret", "--snapshotter", snapshotter, image)
+                run(*ctr, "images", "mount", "--snapshotter", snapshotter, image, target)
+            except subprocess.CalledProcessError as error:
+                print(f"left out: containerd's {snapshotter}: {error.stderr.strip().splitlines()[-1]}")
+                continue
+            if tag == "Q4_K_M":
+                right = (target / "models" / "Tiny-Q4_K_M.gguf").read_bytes() == cat(model, "gguf/model-Q4_K_M.gguf")
+            else:
+                right = has_files(target / "models", model, "mlx/4bit")
+            check(right, f"ctr mounts {tag} by {snapshotter}")
+            run(*ctr, "images", "unmount", target)
+
+
 def main():
     for program in ("skopeo", "umoci"):
         if shutil.which(program) is None:
@@ -63,6 +107,10 @@ def main():
             check_skopeo(registry, model, scratch)
             if shutil.which("podman") is not None:
                 check_podman(registry, model, scratch)
+            if os.geteuid() == 0 and shutil.which("containerd") is not None and shutil.which("ctr") is not None:
+                check_containerd(registry, model, scratch)
+            else:
+                print("left out: containerd: not root, or containerd and ctr are missing")
     done()
 
 

@@ -109,7 +109,7 @@ static const struct mlx_refused {
     const char *types, *reason;
 } refused_classes[] = {
     {"falcon_h1", "mlx-lm multiplied the weights by the multipliers of config.json, which wfs cannot undo exactly"},
-    {"kimi_linear|kimi_k3", "wfs does not undo what mlx-lm changes in the weights of this class"},
+    {"kimi_linear|kimi_k3|dbrx", "wfs does not undo what mlx-lm changes in the weights of this class"},
 };
 
 /* Two tensors of mlx-lm that are one in transformers: the ends of the names, and the rearrangement. */

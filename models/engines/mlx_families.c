@@ -761,6 +761,14 @@ const struct mlx_family mlx_families[] = {
      .in_8_bits = "mlp.gate.gate",
      .uncast = "router_bias",
      .change = mlx_all_norms_plus_one},
+    {.modules = "dbrx",
+     .before = "transformer.wte",
+     .layers = "transformer.blocks",
+     .layer = "ffn.router.layer ffn.experts.{}.v1,w1,w2 norm_attn_norm.norm_1 norm_attn_norm.norm_2 "
+              "norm_attn_norm.attn.Wqkv norm_attn_norm.attn.out_proj",
+     .after = "transformer.norm_f lm_head",
+     .rows = mlx_rows_dbrx,
+     .is_untied = true},
     {.modules = "gear",
      LLAMA_NAMES,
      .layer = QKVO QK_NORMS

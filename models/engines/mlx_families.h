@@ -3,8 +3,8 @@
  *
  * Lists hold names separated by blanks. A name stands for a module, whose tensors are NAME.weight and NAME.bias; a
  * module that is a matrix, or a stack of matrices, can be quantized. Before a name, '=' marks a module that is never
- * quantized, '#' a tensor that is no module and has the name itself. {} stands for the numbers from 0 on. What a model
- * lacks is passed over.
+ * quantized, '#' a tensor that is no module and has the name itself. {} stands for the numbers from 0 on, and
+ * X.{}.a,b for X.0.a, X.0.b, X.1.a ... What a model lacks is passed over.
  *
  * Source: mlx-lm, mlx_lm/models/: __init__(), sanitize(), quant_predicate() and cast_predicate() of each class. */
 #pragma once
@@ -15,6 +15,8 @@
 #define MLX_CONVOLUTION "c 1 k -> c k 1" /* of a kernel that is not arranged so already */
 #define MLX_FLAT        "flat"           /* all elements in one dimension */
 #define MLX_SCALAR      "scalar"         /* no dimension, of a single element */
+#define MLX_PART        "part"           /* the rows of one expert, in a matrix of the rows of all */
+#define MLX_TURNED_PART "turned part"    /* those rows as columns */
 
 /* How a module comes from tensors of other names, or in another arrangement. */
 struct mlx_row {

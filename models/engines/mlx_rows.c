@@ -39,6 +39,12 @@ const struct mlx_row mlx_rows_longcat[] = {
     {"model.ngram_embeddings.word_embeddings", "model.embed_tokens|model.ngram_embeddings.word_embeddings", NULL},
     END,
 };
+const struct mlx_row mlx_rows_dbrx[] = {
+    {"ffn.experts.{}.v1", "ffn.experts.mlp.v1", MLX_PART},
+    {"ffn.experts.{}.w1", "ffn.experts.mlp.w1", MLX_PART},
+    {"ffn.experts.{}.w2", "ffn.experts.mlp.w2", MLX_TURNED_PART},
+    END,
+};
 const struct mlx_row mlx_rows_gear[] = {
     {"local_mixer.key_conv", NULL, MLX_CONVOLUTION},
     {"local_mixer.value_conv", NULL, MLX_CONVOLUTION},

@@ -13,4 +13,4 @@ extern const struct mlx_row mlx_rows_experts[], mlx_rows_mixtral[], mlx_rows_lat
     mlx_rows_granite_dense[], mlx_rows_kimi_linear[], mlx_rows_kimi_k3[], mlx_rows_bailing_moe[],
     mlx_rows_bailing_moe_v3[], mlx_rows_step3p5[], mlx_rows_gpt_oss[], mlx_rows_longcat[], mlx_rows_gptj[],
     mlx_rows_bailing_hybrid[], mlx_rows_laguna[], mlx_rows_phixtral[], mlx_rows_spark2_5[], mlx_rows_olmo_hybrid[],
-    mlx_rows_recurrent_gemma[], mlx_rows_gear[], mlx_rows_rwkv7[];
+    mlx_rows_recurrent_gemma[], mlx_rows_gear[], mlx_rows_dbrx[], mlx_rows_rwkv7[];

@@ -22,7 +22,8 @@ struct making {
     struct axis_size sizes[SIZES];
     bool *is_used; /* by tensor of the model */
     bool is_tied;
-    uint64_t n_shared; /* layers, the last ones, that use the keys and values of earlier ones */
+    uint64_t n_experts; /* of matrices that hold the rows of all; 0: unknown */
+    uint64_t n_shared;  /* layers, the last ones, that use the keys and values of earlier ones */
     struct mlx_tensors *made;
     struct error *error;
 };
@@ -46,6 +47,7 @@ static void read_sizes(struct making *making)
     static const char *const layers[] = {"num_hidden_layers",      "n_layer", "num_layers", "n_layers",
                                          "num_transformer_layers", NULL};
     static const char *const shared[] = {"num_kv_shared_layers", NULL};
+    static const char *const experts[] = {"moe_num_experts", NULL};
     const struct json *tied = json_get(making->text, "tie_word_embeddings");
     making->sizes[0] = (struct axis_size){.name = "head", .size = number_of(making->text, heads)};
     making->sizes[1] = (struct axis_size){.name = "nope", .size = number_of(making->text, nope)};
@@ -54,6 +56,7 @@ static void read_sizes(struct making *making)
     making->sizes[4] = (struct axis_size){.name = "other", .size = 1};
     making->made->n_layers = number_of(making->text, layers);
     making->n_shared = number_of(making->text, shared);
+    making->n_experts = number_of(json_get(making->text, "ffn_config"), experts);
     tied = tied != NULL ? tied : json_get(making->config, "tie_word_embeddings");
     making->is_tied = json_bool(tied, !making->family->is_untied);
 }
@@ -221,7 +224,19 @@ static bool is_arranged(const char *axes, const struct view *view)
     return strcmp(axes, MLX_CONVOLUTION) == 0 && (view->rank != 3 || view->shape[1] != 1);
 }
 
-static bool rearrange(struct making *making, const char *axes, const struct view **views)
+/* Takes the part of one expert. */
+static bool take_part(struct making *making, const char *axes, uint64_t number, const struct view **view)
+{
+    uint64_t n = making->n_experts, n_rows = (*view)->rank == 2 ? (*view)->shape[0] : 0;
+    if (n == 0 || n_rows == 0 || n_rows % n != 0)
+        return error_set(making->error, "%" PRIu64 " rows are not those of %" PRIu64 " experts", n_rows, n);
+    *view = view_slice(making->arena, *view, 0, number * (n_rows / n), n_rows / n, 1);
+    if (strcmp(axes, MLX_TURNED_PART) == 0)
+        *view = view_transpose(making->arena, *view);
+    return true;
+}
+
+static bool rearrange(struct making *making, const char *axes, uint64_t number, const struct view **views)
 {
     const struct axis_sizes sizes = {making->sizes, SIZES};
     const struct view *to[AXES_MAX_TENSORS];
@@ -229,6 +244,8 @@ static bool rearrange(struct making *making, const char *axes, const struct view
         views[0] = view_reshape(making->arena, views[0], 1, &views[0]->n_elements);
         return true;
     }
+    if (strcmp(axes, MLX_PART) == 0 || strcmp(axes, MLX_TURNED_PART) == 0)
+        return take_part(making, axes, number, &views[0]);
     if (strcmp(axes, MLX_SCALAR) == 0 && views[0]->n_elements == 1)
         views[0] = view_reshape(making->arena, views[0], 0, NULL);
     if (strcmp(axes, MLX_SCALAR) == 0 || is_arranged(axes, views[0]))
@@ -244,14 +261,15 @@ static bool rearrange(struct making *making, const char *axes, const struct view
 struct place {
     const char *before; /* "model.layers.0.", or "" */
     uint64_t layer;
-    const char *module;
+    const char *module, *pattern; /* pattern: with {} for its number; NULL: it has none */
+    uint64_t number;
     char mark;
 };
 
 static bool make_tensor(struct making *making, const struct place *place, const char *suffix)
 {
     const struct mlx_family *family = making->family;
-    const struct mlx_row *row = find_row(family, place->module);
+    const struct mlx_row *row = find_row(family, place->pattern != NULL ? place->pattern : place->module);
     const struct view *views[AXES_MAX_TENSORS];
     size_t n;
     making->reason = NULL;
@@ -261,7 +279,7 @@ static bool make_tensor(struct making *making, const struct place *place, const 
     if (n == 0)
         return true;
     const char *name = arena_printf(making->arena, "%s%s", place->before, place->module);
-    if (row != NULL && row->axes != NULL && suffix != bias && !rearrange(making, row->axes, views))
+    if (row != NULL && row->axes != NULL && suffix != bias && !rearrange(making, row->axes, place->number, views))
         return error_prefix(making->error, "'%.200s'", name);
     const struct view *unchanged = views[0];
     if (family->change != NULL && suffix == weight && making->part == NULL)
@@ -311,17 +329,32 @@ static bool make_module(struct making *making, const struct place *place)
     return make_tensor(making, place, weight) && make_tensor(making, place, bias);
 }
 
-/* Makes the modules of a name with {}, up to the first that is missing. */
+/* Makes the modules of one number of a name with {}: one for each ending. */
+static bool make_of_number(struct making *making, const struct place *place, uint64_t number)
+{
+    const char *at = strstr(place->module, "{}"), *endings = at + strlen("{}"), *dot = strrchr(endings, '.');
+    int before = (int)(at - place->module), middle = dot != NULL ? (int)(dot + 1 - endings) : 0;
+    struct place numbered = *place;
+    numbered.number = number;
+    for (const char *end = endings + middle; end != NULL; end = strchr(end, ',') ? strchr(end, ',') + 1 : NULL) {
+        int length = (int)strcspn(end, ",");
+        numbered.pattern =
+            arena_printf(making->arena, "%.*s{}%.*s%.*s", before, place->module, middle, endings, length, end);
+        numbered.module = arena_printf(making->arena, "%.*s%" PRIu64 "%.*s%.*s", before, place->module, number, middle,
+                                       endings, length, end);
+        if (!make_module(making, &numbered))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the modules of a name with {}, up to the first number without one. */
 static bool make_numbered(struct making *making, const struct place *place)
 {
-    const char *at = strstr(place->module, "{}");
-    struct place numbered = *place;
     size_t before = SIZE_MAX;
-    for (size_t i = 0; making->made->n_tensors != before; i++) {
+    for (uint64_t i = 0; making->made->n_tensors != before && (making->n_experts == 0 || i < making->n_experts); i++) {
         before = making->made->n_tensors;
-        numbered.module =
-            arena_printf(making->arena, "%.*s%zu%s", (int)(at - place->module), place->module, i, at + strlen("{}"));
-        if (!make_module(making, &numbered))
+        if (!make_of_number(making, place, i))
             return false;
     }
     return true;

@@ -2,7 +2,7 @@
  *
  * One lock and one condition serve the whole process: waits are rare and long. The code that fetches bytes publishes
  * them and then calls arrival_announce(); every waiter then looks again whether its own bytes are here. Threads that
- * others depend on, such as those of fs/tree/pool.h, never wait here. */
+ * others depend on, such as those of base/pool.h, never wait here. */
 #pragma once
 
 #include "base/error.h"

@@ -1,6 +1,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/lock.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "base/sha256.h"
 #include "fs/cli/command.h"
@@ -9,7 +10,6 @@
 #include "fs/cli/terminal.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/paths.h"
-#include "fs/tree/pool.h"
 
 #include <nettle/base16.h>
 #include <nettle/sha2.h>

@@ -1,4 +1,5 @@
 /* Parsing arguments by the tables of commands and options. */
+#include "base/pool.h"
 #include "base/process.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -7,7 +8,6 @@
 #include "fs/cli/revision.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/build.h"
-#include "fs/tree/pool.h"
 #include "models/references/references.h"
 #include "sources/location_local.h"
 

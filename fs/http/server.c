@@ -2,6 +2,7 @@
 
 #include "base/arrival.h"
 #include "base/attempt.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "base/system.h"
 #include "base/text.h"
@@ -14,7 +15,6 @@
 #include "fs/http/metrics.h"
 #include "fs/http/protocols.h"
 #include "fs/http/s3.h"
-#include "fs/tree/pool.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
 #include "fs/lib/attestation.h"
 
 #include "base/lock.h"
+#include "base/pool.h"
 #include "base/text.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/stage.h"
 #include "fs/options/request.h"
 #include "fs/tree/build.h"
 #include "fs/tree/inventory.h"
-#include "fs/tree/pool.h"
 #include "sources/location.h"
 #include "text/json_write.h"
 

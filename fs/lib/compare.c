@@ -2,8 +2,8 @@
 
 #include "base/arena.h"
 #include "base/lock.h"
+#include "base/pool.h"
 #include "fs/lib/stage.h"
-#include "fs/tree/pool.h"
 #include "quant/views/convert.h"
 
 #include <math.h>

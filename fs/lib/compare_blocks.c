@@ -1,8 +1,8 @@
 #include "base/binary_search.h"
 #include "base/lock.h"
+#include "base/pool.h"
 #include "fs/lib/stage.h"
 #include "fs/lib/verification.h"
-#include "fs/tree/pool.h"
 #include "quant/views/near_tie.h"
 
 #include <stdlib.h>

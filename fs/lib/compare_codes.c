@@ -1,7 +1,7 @@
 #include "base/lock.h"
+#include "base/pool.h"
 #include "fs/lib/stage.h"
 #include "fs/lib/verification.h"
-#include "fs/tree/pool.h"
 #include "quant/views/convert.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/attempt.h"
 #include "base/lock.h"
-#include "fs/tree/pool.h"
+#include "base/pool.h"
 #include "fs/tree/read_ahead.h"
 
 #include <errno.h>

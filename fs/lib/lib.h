@@ -3,9 +3,9 @@
  * Each function of wfs.h runs as a call: an attempt (base/attempt.h) with the threads and the log of the context. */
 #pragma once
 
+#include "base/pool.h"
 #include "fs/lib/wfs.h"
 #include "fs/options/options.h"
-#include "fs/tree/pool.h"
 
 #include "base/report.h"
 

@@ -2,9 +2,9 @@
 
 #include "base/arena.h"
 #include "base/arrival.h"
+#include "base/pool.h"
 #include "fs/mount/detachment.h"
 #include "fs/mount/device.h"
-#include "fs/tree/pool.h"
 #include "sources/source.h"
 
 #include <dlfcn.h>

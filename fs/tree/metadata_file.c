@@ -1,11 +1,11 @@
 /* metadata.json: the whole checkpoint for jq. The text before the tensors is kept; a tensor's entry is written when it
  * is read. The file lists the size of every file, so asking for its own attributes plans all others first. */
+#include "base/pool.h"
 #include "formats/components.h"
 #include "fs/tree/build.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/inventory.h"
-#include "fs/tree/pool.h"
 #include "fs/tree/subjects.h"
 #include "fs/tree/tensor_views.h"
 #include "models/huggingface/hf_model.h"

@@ -1,8 +1,8 @@
 #include "fs/tree/vfile.h"
 
 #include "base/binary_search.h"
+#include "base/pool.h"
 #include "fs/tree/kept.h"
-#include "fs/tree/pool.h"
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"
 #include "sources/source.h"

@@ -1,6 +1,7 @@
 #include "sources/archive/pack_writer.h"
 
 #include "base/arena.h"
+#include "base/pool.h"
 #include "sources/archive/lines.h"
 #include "text/json_write.h"
 
@@ -22,7 +23,6 @@ struct coded {
 struct pack_writer {
     pack_put *put;
     void *context;
-    pack_run *run;
     struct pack_writer_tensor tensor; /* the last */
     uint64_t taken;                   /* its bytes that are written */
     unsigned char *chunk;             /* what has come of the next one */
@@ -33,10 +33,10 @@ struct pack_writer {
     uint32_t n_tensors;
 };
 
-struct pack_writer *pack_writer_new(pack_put *put, void *context, pack_run *run)
+struct pack_writer *pack_writer_new(pack_put *put, void *context)
 {
     struct pack_writer *writer = memory_alloc(sizeof *writer);
-    *writer = (struct pack_writer){.put = put, .context = context, .run = run};
+    *writer = (struct pack_writer){.put = put, .context = context};
     for (size_t i = 0; i < AT_ONCE; i++)
         writer->coded[i].coder = coder_new();
     return writer;
@@ -157,7 +157,7 @@ static bool write_chunks(struct pack_writer *writer, const unsigned char *bytes,
     const size_t whole = coding_chunk_bytes(writer->tensor.coding);
     for (size_t i = 0; i < n; i++)
         writer->coded[i].bytes = bytes + i * whole;
-    writer->run(n, code_chunk, writer);
+    pool_run(n, code_chunk, writer);
     for (size_t i = 0; i < n; i++) {
         const struct coded *coded = &writer->coded[i];
         if (coded->failed) {

@@ -9,11 +9,8 @@ typedef bool pack_put(void *context, const void *bytes, size_t length, struct er
 
 struct pack_writer;
 
-/* Calls task(context, i) for every i below n_tasks, on any threads, and returns when all are done. */
-typedef void pack_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context);
-
-/* Makes a writer, whose chunks are coded by `run`, several at once. */
-struct pack_writer *pack_writer_new(pack_put *put, void *context, pack_run *run);
+/* Makes a writer, whose chunks are coded by the caller's pool (base/pool.h). */
+struct pack_writer *pack_writer_new(pack_put *put, void *context);
 void pack_writer_free(struct pack_writer *writer); /* NULL is allowed */
 
 /* Begins a tensor. Its bytes follow, in pieces of any length, `length` in all; `digest` is theirs. */

@@ -1,9 +1,9 @@
 #include "fs/cli/pack/archive_check.h"
 
+#include "base/pool.h"
 #include "base/report.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
-#include "fs/tree/pool.h"
 #include "sources/archive/location.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 #include "fs/cli/pack/packing.h"
 
 #include "base/attempt.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "base/system.h"
 #include "base/text_index.h"
@@ -11,7 +12,6 @@
 #include "fs/cli/pack/packing_merge.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
-#include "fs/tree/pool.h"
 #include "sources/archive/location.h"
 #include "sources/archive/pack_writer.h"
 #include "sources/source_file.h"
@@ -280,7 +280,7 @@ static bool begin_tensor(struct packed_file *file, const struct packed_extent *e
     if (packing->writer == NULL) {
         if (!blobs_begin(packing->blobs, error))
             return false;
-        packing->writer = pack_writer_new(put, packing->blobs, pool_run);
+        packing->writer = pack_writer_new(put, packing->blobs);
         add_pack(packing, &unknown);
     }
     if (!bases_choose(packing->bases, &query, &tensor, error))

@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/lock.h"
-#include "fs/tree/pool.h"
+#include "base/pool.h"
 
 #include <nettle/sha2.h>
 #include <stdlib.h>

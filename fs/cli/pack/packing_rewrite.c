@@ -6,7 +6,6 @@
 #include "fs/cli/pack/packing_index.h"
 #include "fs/cli/pack/packing_manifest.h"
 #include "fs/cli/pack/packing_merge.h"
-#include "fs/tree/pool.h"
 #include "sources/archive/location.h"
 #include "sources/archive/pack_writer.h"
 
@@ -264,7 +263,7 @@ static bool rewrite(struct rewriting *rewriting, struct judged *judged, struct e
 {
     if (!blobs_begin(rewriting->blobs, error))
         return false;
-    struct pack_writer *writer = pack_writer_new(put, rewriting->blobs, pool_run);
+    struct pack_writer *writer = pack_writer_new(put, rewriting->blobs);
     bool good = copy_tensors(rewriting, judged, writer, error) && pack_writer_finish(writer, error) &&
                 blobs_finish(rewriting->blobs, &judged->fresh_blob, error);
     pack_writer_free(writer);

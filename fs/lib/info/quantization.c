@@ -1,8 +1,8 @@
 #include "fs/lib/info/quantization.h"
 
 #include "base/lock.h"
+#include "base/pool.h"
 #include "fs/lib/stage.h"
-#include "fs/tree/pool.h"
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
 #include "quant/views/convert.h"

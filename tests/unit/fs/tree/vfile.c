@@ -2,8 +2,8 @@
 
 #include "base/arrival.h"
 #include "base/little_endian.h"
+#include "base/pool.h"
 #include "formats/checkpoint.h"
-#include "fs/tree/pool.h"
 #include "sources/location.h"
 #include "tests/unit/check.h"
 
@@ -132,27 +132,6 @@ static void mapped_runs(const struct vfile *file, struct source *source)
     free(scratch);
 }
 
-static void count_up(void *context, size_t index)
-{
-    atomic_uint *hits = context;
-    atomic_fetch_add(&hits[index], 1);
-}
-
-struct use {
-    struct pool *pool;
-    atomic_uint *hits;
-};
-
-static void *use_pool(void *context)
-{
-    const struct use *use = context;
-    struct pool *before = pool_use(use->pool);
-    for (int i = 0; i < 200; i++)
-        pool_run(100, count_up, use->hits);
-    pool_use(before);
-    return NULL;
-}
-
 static void as_source(const struct vfile *file, const unsigned char *whole)
 {
     unsigned char bytes[5000];
@@ -165,31 +144,6 @@ static void as_source(const struct vfile *file, const unsigned char *whole)
     CHECK(!source_read(source, file->size - 1, 2, bytes, &error));
     CHECK(source_mapping(source, 0, 10) == NULL);
     source_close(source);
-}
-
-static void pool(void)
-{
-    static atomic_uint hits[100];
-    pthread_t threads[4];
-    struct pool *three = pool_new(3);
-    struct use uses[] = {{three, hits}, {three, hits}, {pool_new(2), hits}, {NULL, hits}};
-    for (int i = 0; i < 4; i++)
-        pthread_create(&threads[i], NULL, use_pool, &uses[i]);
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
-    bool all = true;
-    for (int i = 0; i < 100; i++)
-        all &= hits[i] == 800;
-    CHECK_NAMED(all, "every task of every job runs once");
-    CHECK_NAMED(pool_width() == 1, "a thread without a pool works alone");
-    CHECK(pool_use(three) == NULL && pool_width() == 3 && pool_use(NULL) == three);
-    pool_share(three);
-    CHECK_NAMED(pool_width() == 3, "or with the shared one");
-    use_pool(&uses[2]);
-    pool_share(NULL);
-    pool_free(three);
-    pool_free(uses[2].pool);
-    pool_free(pool_new(2));
 }
 
 /* A remote source whose bytes arrive all at once, or never. */
@@ -319,7 +273,6 @@ int main(void)
     pool_free(helpers);
     mapped_runs(&file, source);
     as_source(&file, whole);
-    pool();
     remote(arena);
     arena_free(arena);
     source_close(source);

@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/checked.h"
+#include "base/pool.h"
 #include "sources/archive/lines.h"
 #include "sources/archive/pack_writer.h"
 #include "sources/source.h"
@@ -18,12 +19,6 @@ static bool append(void *context, const void *bytes, size_t length, struct error
 {
     buffer_append(context, bytes, length);
     return true;
-}
-
-static void run_backwards(size_t n_tasks, void (*task)(void *context, size_t index), void *context)
-{
-    while (n_tasks-- > 0)
-        task(context, n_tasks);
 }
 
 /* A blob that gives only what was named, once something is. */
@@ -81,7 +76,7 @@ static struct pack *pack_of(struct pack_writer_tensor tensor, const void *bytes,
 {
     struct buffer out = {0};
     struct error error;
-    struct pack_writer *writer = pack_writer_new(append, &out, run_backwards);
+    struct pack_writer *writer = pack_writer_new(append, &out);
     tensor.digest = digest_of(bytes, (size_t)tensor.length);
     pack_writer_begin(writer, &tensor);
     bool good = true;
@@ -232,8 +227,12 @@ static void refuses_other_orders(void)
 
 int main(void)
 {
+    struct pool *pool = pool_new(4);
+    pool_use(pool);
     reads_swapped_rows();
     names_what_it_reads();
     refuses_other_orders();
+    pool_use(NULL);
+    pool_free(pool);
     return check_done();
 }

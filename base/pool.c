@@ -1,4 +1,4 @@
-#include "fs/tree/pool.h"
+#include "base/pool.h"
 
 #include "base/arena.h"
 #include "base/attempt.h"

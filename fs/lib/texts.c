@@ -1,5 +1,6 @@
 /* Texts for programs: what a model is, what files are made from, and whether others are the same. */
 #include "fs/lib/attested.h"
+#include "fs/lib/diff.h"
 #include "fs/lib/info/info_json.h"
 #include "fs/lib/verification.h"
 
@@ -44,6 +45,7 @@ struct compare_call {
     const char *file, *source;
     const char *const *options;
     comparison *compare; /* puts the members of its result */
+    bool only_opens;     /* options that are not for opening a source are errors */
     char *text;
 };
 
@@ -74,6 +76,17 @@ static bool compare_statement(const struct compare_call *call, const struct opti
     return made;
 }
 
+static bool compare_sources(const struct compare_call *call, const struct options *options, struct json_writer *writer,
+                            struct error *error)
+{
+    struct diff diff;
+    if (!diff_make(call->file, call->source, options, &diff, error))
+        return false;
+    diff_put(writer, &diff);
+    diff_free(&diff);
+    return true;
+}
+
 static bool compare(void *context, struct error *error)
 {
     struct compare_call *call = context;
@@ -83,6 +96,7 @@ static bool compare(void *context, struct error *error)
     if (call->file == NULL || call->source == NULL)
         return lib_misuse(error, "no %s is given", call->file == NULL ? "file" : "source");
     options_init(&options);
+    options.only_opening = call->only_opens;
     json_begin_object(&writer, NULL);
     bool compared = lib_parse_options(&options, call->options, error) && call->compare(call, &options, &writer, error);
     json_end(&writer);
@@ -97,14 +111,21 @@ static bool compare(void *context, struct error *error)
 char *wfs_compare(wfs_context *context, const char *file, const char *source, const char *const *options,
                   struct wfs_error *ret_error)
 {
-    struct compare_call call = {file, source, options, compare_file, NULL};
+    struct compare_call call = {file, source, options, compare_file, false, NULL};
     return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
 }
 
 char *wfs_compare_attestation(wfs_context *context, const char *statement, const char *source,
                               const char *const *options, struct wfs_error *ret_error)
 {
-    struct compare_call call = {statement, source, options, compare_statement, NULL};
+    struct compare_call call = {statement, source, options, compare_statement, false, NULL};
+    return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
+}
+
+char *wfs_diff(wfs_context *context, const char *a, const char *b, const char *const *options,
+               struct wfs_error *ret_error)
+{
+    struct compare_call call = {a, b, options, compare_sources, true, NULL};
     return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
 }
 

@@ -213,6 +213,12 @@ WFS_API char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error);
 WFS_API char *wfs_compare(wfs_context *context, const char *file, const char *source, const char *const *options,
                           struct wfs_error *ret_error);
 
+/* Compares the tensors and metadata of two sources of any format, each opened with `options` as by wfs_open(); options
+ * that are not for opening a source are refused. The result is the JSON object that `wfs diff --json` prints, without its
+ * members "wfs" and "schema": docs/metadata.md. wfs_text_free() frees it. */
+WFS_API char *wfs_diff(wfs_context *context, const char *a, const char *b, const char *const *options,
+                       struct wfs_error *ret_error);
+
 /* Returns the in-toto statement that `wfs attest` prints for the files and directories of a model at `n_paths` paths,
  * which it reads, with all that they are made from. wfs_text_free() frees it. */
 WFS_API char *wfs_attest(wfs_model *model, const char *const *paths, size_t n_paths, struct wfs_error *ret_error);

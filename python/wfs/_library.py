@@ -111,6 +111,7 @@ _FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "info_json": (c_void_p, [c_void_p, _ERROR]),
     "compare": (c_void_p, [c_void_p, c_char_p, c_char_p, POINTER(c_char_p), _ERROR]),
     "compare_attestation": (c_void_p, [c_void_p, c_char_p, c_char_p, POINTER(c_char_p), _ERROR]),
+    "diff": (c_void_p, [c_void_p, c_char_p, c_char_p, POINTER(c_char_p), _ERROR]),
     "attest": (c_void_p, [c_void_p, POINTER(c_char_p), c_size_t, _ERROR]),
     "text_free": (None, [c_void_p]),
 }

@@ -237,6 +237,16 @@ def compare_attestation(statement: PathLike, source: PathLike, *, threads: int =
     return result
 
 
+def diff(a: PathLike, b: PathLike, *, threads: int = 0, log: Optional[Callable[[str], None]] = None,
+         **options: Any) -> dict[str, Any]:
+    """Compares the tensors and metadata of two sources of any format, as ``wfs diff`` does: `counts`, `tensors` and `keys`
+    that differ. The options are those for opening a source, and hold for both. Ctrl-C waits for the end."""
+    text = call_for_text(lib.wfs_diff, _context(threads, log).pointer, encode_path(a), encode_path(b),
+                         encode_words(_words(options)), path=a)
+    result: dict[str, Any] = json.loads(text)
+    return result
+
+
 class Model:
     """An open model. It closes with close(), at the end of a `with`, or when nothing uses it. Pickled, or copied, it is
     opened again from its source."""

@@ -82,6 +82,8 @@ assert len(printed) == 8 and numpy.array_equal(values, printed), (values, printe
     "$WFS" verify --json "$out/made.gguf" "$llama" >"$out/made.json"
     run -1 "$WFS" verify --json "$out/other.gguf" "$out/made.gguf"
     printf '%s' "$output" >"$out/other.json"
+    run -1 "$WFS" diff --json "$llama" "$out/made.gguf"
+    printf '%s' "$output" >"$out/diff.json"
     "$WFS" attest -o name=Other "$llama" hf model.gguf >"$out/statement"
     "$WFS" info --json -o name=Other "$llama" >"$out/info.json"
     "$WFS" verify --json --attestation "$out/statement" "$llama" >"$out/stated.json"
@@ -103,6 +105,10 @@ assert made["answer"] == "identical" and made == printed("made.json"), made
 assert other["answer"] == "different" and other == printed("other.json"), other
 assert failure(lambda: wfs.compare(llama, llama))[1].endswith("not a GGUF file")
 assert failure(lambda: wfs.compare(out / "made.gguf", llama, allow_other=True))[0] == errno.EINVAL
+assert wfs.diff(llama, out / "made.gguf") == printed("diff.json")
+assert wfs.diff(llama, llama)["counts"]["tensors_differ"] == 0
+assert failure(lambda: wfs.diff(llama, out / "absent"))[0] == errno.ENOENT
+assert failure(lambda: wfs.diff(llama, llama, split="1M"))[0] == errno.EINVAL
 model = wfs.open(llama, name="Other")
 assert model.info() == printed("info.json") and model.info()["layers"] == 2, model.info()
 assert model.attest("hf", "model.gguf") + "\n" == (out / "statement").read_text()

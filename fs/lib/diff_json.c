@@ -1,6 +1,5 @@
-#include "fs/cli/compare/diff_json.h"
-
-#include "fs/cli/info/json_page.h"
+/* What `wfs diff --json` prints of two sources, and wfs_diff() returns. */
+#include "fs/lib/diff.h"
 
 #include <string.h>
 
@@ -56,24 +55,20 @@ static void put_key(struct json_writer *writer, const struct key_match *match)
     json_end(writer);
 }
 
-void print_diff_json(const struct comparison *comparison)
+void diff_put(struct json_writer *writer, const struct diff *diff)
 {
-    struct json_page page;
-    struct json_writer *writer = &page.writer;
-    json_page_begin(&page);
-    json_put_template(writer, "\n'a': {'path': %s, 'format': %s}, \n'b': {'path': %s, 'format': %s}",
-                      comparison->a->path, comparison->a->format, comparison->b->path, comparison->b->format);
+    json_put_template(writer, "\n'a': {'path': %s, 'format': %s}, \n'b': {'path': %s, 'format': %s}", diff->a->path,
+                      diff->a->format, diff->b->path, diff->b->format);
     json_put_template(writer,
                       "'names': %s, \n'counts': {'tensors': %u, 'tensors_differ': %u, 'values_differ': %u,"
                       " 'keys_differ': %u}, \n'tensors': [",
-                      comparison->names, (uint64_t)comparison->tensors.n_matches, (uint64_t)comparison->n_tensors,
-                      (uint64_t)comparison->n_values, (uint64_t)comparison->n_keys);
-    for (size_t i = 0; i < comparison->tensors.n_matches; i++)
-        if (!match_is_same(&comparison->tensors.matches[i]))
-            put_match(writer, &comparison->tensors.matches[i]);
+                      diff->names, (uint64_t)diff->tensors.n_matches, (uint64_t)diff->n_tensors,
+                      (uint64_t)diff->n_values, (uint64_t)diff->n_keys);
+    for (size_t i = 0; i < diff->tensors.n_matches; i++)
+        if (!match_is_same(&diff->tensors.matches[i]))
+            put_match(writer, &diff->tensors.matches[i]);
     json_put_template(writer, "], \n'keys': [");
-    for (size_t i = 0; i < comparison->keys.n_matches; i++)
-        put_key(writer, &comparison->keys.matches[i]);
+    for (size_t i = 0; i < diff->keys.n_matches; i++)
+        put_key(writer, &diff->keys.matches[i]);
     json_end(writer);
-    json_page_print(&page);
 }

@@ -325,11 +325,6 @@ static const void *make_models(const struct product_input *input, struct arena *
 
 /* The files. */
 
-struct file {
-    const struct type *type;
-    size_t shard;
-};
-
 /* Returns the shards of a type; NULL: it has one file. */
 static const struct shards *shards_of(const struct models *models, const struct type *type)
 {
@@ -341,13 +336,14 @@ static enum outcome make_weights(const struct product_input *input, const void *
                                  struct arena *arena, struct artifact *ret_artifact, struct error *error)
 {
     const struct models *models = made;
-    const struct file *file = what;
-    const char *refusal = models->planned[file->type - types].refusal;
+    const struct product_shard *file = what;
+    const struct type *type = file->of;
+    const char *refusal = models->planned[type - types].refusal;
     if (refusal != NULL) {
         error_set(error, "%s", refusal);
         return REPORTED;
     }
-    make_artifact(models->loaded, file->type, shards_of(models, file->type), file->shard, arena, ret_artifact);
+    make_artifact(models->loaded, type, shards_of(models, type), file->number, arena, ret_artifact);
     return OK;
 }
 
@@ -381,27 +377,15 @@ static enum outcome write_generation_config(const struct product_input *input, c
     return loaded_write_generation_config(model, TRANSFORMERS_4, out, error) ? OK : REPORTED;
 }
 
-/* Adds the weights of a type. Without models they are one file, whose plan gives the reason. */
-static void add_weights(const struct models *models, const struct type *type, struct product_list *list)
-{
-    const struct shards one = {.n_shards = 1}, *planned = models != NULL ? shards_of(models, type) : NULL;
-    const struct shards *shards = planned != NULL ? planned : &one;
-    struct file *files = arena_array(list->arena, shards->n_shards, sizeof *files);
-    for (size_t i = 0; i < shards->n_shards; i++) {
-        char name[SHARDS_NAME];
-        files[i] = (struct file){type, i};
-        const char *path = arena_strdup(list->arena, shards_name(shards, i, name));
-        product_add(list, (struct product_file){.path = path, .make = make_weights, .what = &files[i]});
-    }
-    if (planned != NULL)
-        product_add(list,
-                    (struct product_file){.path = "model.safetensors.index.json", .write = write_index, .what = type});
-}
-
 static bool list_files(const struct product_input *input, const void *made, const void *type, struct product_list *list,
                        struct error *error)
 {
-    add_weights(made, type, list);
+    /* Without models the weights are one file, whose plan gives the reason. */
+    const struct shards one = {.n_shards = 1}, *shards = made != NULL ? shards_of(made, type) : NULL;
+    product_add_shards(list, "", shards != NULL ? shards : &one, type, make_weights);
+    if (shards != NULL)
+        product_add(list,
+                    (struct product_file){.path = "model.safetensors.index.json", .write = write_index, .what = type});
     product_add(list, (struct product_file){.path = "config.json", .write = write_config, .what = type});
     if (facts_of(input->checkpoint).keys == NULL)
         product_add(list, (struct product_file){.path = "generation_config.json", .write = write_generation_config});

@@ -43,16 +43,11 @@ static const void *make_model(const struct product_input *input, struct arena *a
 
 /* Weights. */
 
-struct shard {
-    const struct shards *shards; /* NULL: one file */
-    size_t number;
-};
-
 static enum outcome make_weights(const struct product_input *input, const void *made, const void *what,
                                  struct arena *arena, struct artifact *ret_artifact, struct error *error)
 {
-    const struct shard *shard = what;
-    shards_artifact(made, shard->shards, shard->number, ret_artifact);
+    const struct product_shard *shard = what;
+    shards_artifact(made, shard->of, shard->number, ret_artifact);
     return OK;
 }
 
@@ -71,7 +66,7 @@ static struct source *whole_of(const void *made)
 /* Adds the file with all weights. */
 static void add_whole(const struct product_input *input, const char *folder, struct product_list *list)
 {
-    static const struct shard all = {NULL, 0};
+    static const struct product_shard all = {NULL, 0};
     product_add(list, (struct product_file){
                           .path = arena_printf(list->arena, "%s%s", folder, weights_name(input->checkpoint)),
                           .make = make_weights,
@@ -80,19 +75,6 @@ static void add_whole(const struct product_input *input, const char *folder, str
                           .may_be = hf_only_file(input->checkpoint),
                           .alias = name_of_diffusers(input->checkpoint),
                       });
-}
-
-static void add_shards(const struct shards *shards, struct product_list *list)
-{
-    for (size_t i = 0; i < shards->n_shards; i++) {
-        struct shard *shard = arena_alloc(list->arena, sizeof *shard);
-        char name[SHARDS_NAME];
-        *shard = (struct shard){shards, i};
-        const char *path = arena_printf(list->arena, "hf/%s", shards_name(shards, i, name));
-        product_add(list, (struct product_file){.path = path, .make = make_weights, .what = shard});
-    }
-    product_add(list,
-                (struct product_file){.path = "hf/model.safetensors.index.json", .write = write_index, .what = shards});
 }
 
 /* Returns an upper limit for the bytes of all tensors in hf/. */
@@ -153,10 +135,13 @@ static void add_weights(const struct product_input *input, const struct hf_model
     *shards = (struct shards){0};
     if (!plan_shards(input, model, list, shards))
         return;
-    if (shards->n_shards > 1)
-        add_shards(shards, list);
-    else
+    if (shards->n_shards <= 1) {
         add_whole(input, "hf/", list);
+        return;
+    }
+    product_add_shards(list, "hf/", shards, shards, make_weights);
+    product_add(list,
+                (struct product_file){.path = "hf/model.safetensors.index.json", .write = write_index, .what = shards});
 }
 
 /* Files made from keys. */

@@ -469,18 +469,13 @@ static size_t count_shards(const struct mlx_model *model, const struct mlx_varia
     return output.shards.n_shards > 0 ? output.shards.n_shards : 1;
 }
 
-struct shard {
-    const struct mlx_variant *variant;
-    size_t number;
-};
-
 static enum outcome make_shard(const struct product_input *input, const void *made, const void *what,
                                struct arena *arena, struct artifact *ret_artifact, struct error *error)
 {
-    const struct shard *shard = what;
-    const struct mlx_model *model = model_of(input, made, shard->variant, error);
+    const struct product_shard *shard = what;
+    const struct mlx_model *model = model_of(input, made, shard->of, error);
     struct output output;
-    if (model == NULL || !make_output(model, shard->variant, arena, &output, error))
+    if (model == NULL || !make_output(model, shard->of, arena, &output, error))
         return REPORTED;
     *ret_artifact = (struct artifact){.container = &mlx_container};
     artifact_reserve(ret_artifact, output.n_tensors);
@@ -630,13 +625,7 @@ static bool list_files(const struct product_input *input, const void *made, cons
     struct error unsaid;
     const struct mlx_model *model = made != NULL ? model_of(input, made, variant, &unsaid) : NULL;
     const struct shards all = {.n_shards = model != NULL ? count_shards(model, variant) : 1};
-    struct shard *shards = arena_array(list->arena, all.n_shards, sizeof *shards);
-    for (size_t i = 0; i < all.n_shards; i++) {
-        char name[SHARDS_NAME];
-        shards[i] = (struct shard){variant, i};
-        const char *path = arena_strdup(list->arena, shards_name(&all, i, name));
-        product_add(list, (struct product_file){.path = path, .make = make_shard, .what = &shards[i]});
-    }
+    product_add_shards(list, "", &all, variant, make_shard);
     product_add(list,
                 (struct product_file){.path = "model.safetensors.index.json", .write = write_index, .what = variant});
     product_add(list, (struct product_file){.path = "config.json", .write = write_config, .what = variant});

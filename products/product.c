@@ -2,11 +2,24 @@
 
 #include "models/diffusion/architecture.h"
 #include "models/facts.h"
+#include "models/huggingface/shards.h"
 
 void product_add(struct product_list *list, struct product_file file)
 {
     list->files = arena_grow(list->arena, list->files, list->n_files, sizeof *list->files);
     list->files[list->n_files++] = file;
+}
+
+void product_add_shards(struct product_list *list, const char *folder, const struct shards *shards, const void *of,
+                        product_maker *make)
+{
+    struct product_shard *files = arena_array(list->arena, shards->n_shards, sizeof *files);
+    for (size_t i = 0; i < shards->n_shards; i++) {
+        char name[SHARDS_NAME];
+        files[i] = (struct product_shard){of, i};
+        const char *path = arena_printf(list->arena, "%s%s", folder, shards_name(shards, i, name));
+        product_add(list, (struct product_file){.path = path, .make = make, .what = &files[i]});
+    }
 }
 
 void product_hint(struct product_list *list, const char *path, const char *text)

@@ -10,6 +10,7 @@
 #include "formats/origin.h"
 #include "products/request.h"
 
+struct shards;
 struct tree;
 
 struct product_input {
@@ -71,6 +72,16 @@ struct product_list {
 };
 
 void product_add(struct product_list *list, struct product_file file);
+
+/* What a file of weights that product_add_shards() lists is made from. */
+struct product_shard {
+    const void *of; /* which shards: the caller's, static or in the list's arena */
+    size_t number;  /* from 0 */
+};
+
+/* Adds the files of weights in a folder, "" or "hf/", each made from a struct product_shard. */
+void product_add_shards(struct product_list *list, const char *folder, const struct shards *shards, const void *of,
+                        product_maker *make);
 
 /* Say what a user may look for in vain, and where an equivalent file is (tree_add_place()). All texts are static, or in
  * the list's arena. */

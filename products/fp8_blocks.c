@@ -50,26 +50,16 @@ static bool put_blocks(struct weights_maker *maker, const struct tensor *tensor)
     return true;
 }
 
-static struct weights_way way_of(const struct ct_model *model)
-{
-    return (struct weights_way){.model = model, .most_parts = 2, .format = "pt", .put = put_blocks};
-}
-
 /* The object. */
 
 static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
 {
-    return weights_model_new(input, kept, arena, error);
+    const struct weights_way way = {
+        .model = weights_model_new(input, kept, arena, error), .most_parts = 2, .format = "pt", .put = put_blocks};
+    return way.model != NULL ? arena_copy(arena, &way, sizeof way) : NULL;
 }
 
 /* Documents. */
-
-static enum outcome write_index(const struct product_input *input, const void *made, const void *what,
-                                struct buffer *out, struct error *error)
-{
-    const struct weights_way way = way_of(made);
-    return weights_write_index(&way, out, error) ? OK : REPORTED;
-}
 
 /* Writes the names of tensors that stay as they are, without ".weight", each once. */
 static void put_kept(const struct ct_model *model, struct json_writer *writer)
@@ -98,34 +88,27 @@ static bool has_indexers(const struct ct_model *model)
 static enum outcome write_config(const struct product_input *input, const void *made, const void *what,
                                  struct buffer *out, struct error *error)
 {
-    const struct weights_way way = way_of(made);
+    const struct weights_way *way = made;
     struct buffer description = {0};
     struct json_writer writer = {.out = &description, .letters = JSON_ASCII};
     json_put_template(&writer, "{'quantization_config': {'activation_scheme': 'dynamic', 'fmt': 'e4m3',"
                                " 'quant_method': 'fp8', 'weight_block_size': [128, 128]");
-    put_kept(made, &writer);
-    if (has_indexers(made))
+    put_kept(way->model, &writer);
+    if (has_indexers(way->model))
         json_put_text(&writer, "scale_fmt", "ue8m0");
     json_end(&writer);
     json_end(&writer);
-    bool good = weights_write_config(&way, &description, out, error);
+    bool good = weights_write_config(way, &description, out, error);
     buffer_free(&description);
     return good ? OK : REPORTED;
 }
 
 /* The files. */
 
-static enum outcome make_file(const struct product_input *input, const void *made, const void *number,
-                              struct arena *arena, struct artifact *ret_artifact, struct error *error)
-{
-    const struct weights_way way = way_of(made);
-    return weights_make(&way, *(const size_t *)number, arena, ret_artifact, error) ? OK : REPORTED;
-}
-
 static bool list_files(const struct product_input *input, const void *made, const void *variant,
                        struct product_list *list, struct error *error)
 {
-    weights_add_files(input->checkpoint, make_file, write_index, list);
+    weights_add_files(input->checkpoint, list);
     product_add(list, (struct product_file){.path = "config.json", .write = write_config});
     hf_add_beside(input, "", list);
     return true;

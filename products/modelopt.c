@@ -47,11 +47,6 @@ static bool put_nvfp4(struct weights_maker *maker, const struct tensor *tensor)
     return true;
 }
 
-static struct weights_way way_of(const struct ct_model *model)
-{
-    return (struct weights_way){.model = model, .most_parts = 3, .format = "pt", .put = put_nvfp4};
-}
-
 /* The object. */
 
 /* Fails for a model with experts, for which ModelOpt's rule of common factors is another one. */
@@ -69,17 +64,11 @@ static const void *make_model(const struct product_input *input, struct arena *a
     if (model == NULL || !has_no_experts(model, error))
         return NULL;
     model->fused_sets = ct_fused_modules;
-    return model;
+    const struct weights_way way = {.model = model, .most_parts = 3, .format = "pt", .put = put_nvfp4};
+    return arena_copy(arena, &way, sizeof way);
 }
 
 /* Documents. */
-
-static enum outcome write_index(const struct product_input *input, const void *made, const void *what,
-                                struct buffer *out, struct error *error)
-{
-    const struct weights_way way = way_of(made);
-    return weights_write_index(&way, out, error) ? OK : REPORTED;
-}
 
 /* Writes the modules with a matrix that stay as they are. */
 static void put_kept(const struct ct_model *model, const char *key, struct json_writer *writer)
@@ -101,17 +90,17 @@ static const char producer[] = "'producer': {'name': 'modelopt', 'version': '0.4
 static enum outcome write_config(const struct product_input *input, const void *made, const void *what,
                                  struct buffer *out, struct error *error)
 {
-    const struct weights_way way = way_of(made);
+    const struct weights_way *way = made;
     struct buffer description = {0};
     struct json_writer writer = {.out = &description, .letters = JSON_ASCII};
     json_put_template(&writer, "{'quantization_config': {'config_groups': {'group_0': {'weights': {'dynamic': false,"
                                " 'num_bits': 4, 'type': 'float', 'group_size': 16}, 'targets': ['Linear']}},"
                                " 'quant_algo': 'W4A16_NVFP4', 'quant_method': 'modelopt'");
-    put_kept(made, "ignore", &writer);
+    put_kept(way->model, "ignore", &writer);
     json_put_template(&writer, producer);
     json_end(&writer);
     json_end(&writer);
-    bool good = weights_write_config(&way, &description, out, error);
+    bool good = weights_write_config(way, &description, out, error);
     buffer_free(&description);
     return good ? OK : REPORTED;
 }
@@ -124,7 +113,7 @@ static enum outcome write_own_config(const struct product_input *input, const vo
     json_put_template(&writer, producer);
     json_put_template(&writer, "'quantization': {'quant_algo': 'W4A16_NVFP4', 'kv_cache_quant_algo': null,"
                                " 'group_size': 16");
-    put_kept(made, "exclude_modules", &writer);
+    put_kept(((const struct weights_way *)made)->model, "exclude_modules", &writer);
     json_end(&writer);
     json_end(&writer);
     return OK;
@@ -132,17 +121,10 @@ static enum outcome write_own_config(const struct product_input *input, const vo
 
 /* The files. */
 
-static enum outcome make_file(const struct product_input *input, const void *made, const void *number,
-                              struct arena *arena, struct artifact *ret_artifact, struct error *error)
-{
-    const struct weights_way way = way_of(made);
-    return weights_make(&way, *(const size_t *)number, arena, ret_artifact, error) ? OK : REPORTED;
-}
-
 static bool list_files(const struct product_input *input, const void *made, const void *variant,
                        struct product_list *list, struct error *error)
 {
-    weights_add_files(input->checkpoint, make_file, write_index, list);
+    weights_add_files(input->checkpoint, list);
     product_add(list, (struct product_file){.path = "config.json", .write = write_config});
     product_add(list, (struct product_file){.path = "hf_quant_config.json", .write = write_own_config});
     hf_add_beside(input, "", list);

@@ -173,15 +173,28 @@ struct ct_model *weights_model_new(const struct product_input *input, const char
     return NULL;
 }
 
-void weights_add_files(const struct checkpoint *checkpoint, product_maker *make, product_writer *write_index,
-                       struct product_list *list)
+/* The files. */
+
+static enum outcome make_file(const struct product_input *input, const void *made, const void *number,
+                              struct arena *arena, struct artifact *ret_artifact, struct error *error)
+{
+    return weights_make(made, *(const size_t *)number, arena, ret_artifact, error) ? OK : REPORTED;
+}
+
+static enum outcome write_index(const struct product_input *input, const void *made, const void *what,
+                                struct buffer *out, struct error *error)
+{
+    return weights_write_index(made, out, error) ? OK : REPORTED;
+}
+
+void weights_add_files(const struct checkpoint *checkpoint, struct product_list *list)
 {
     bool keeps = ct_keeps_files(checkpoint, shown_tensors_of(checkpoint)->unpacked != NULL);
     size_t n_files = keeps ? checkpoint->n_sources : 1;
     for (size_t i = 0; i < n_files; i++) {
         const char *path = keeps ? source_name(checkpoint->sources[i]) : "model.safetensors";
-        product_add(list,
-                    (struct product_file){.path = path, .make = make, .what = arena_copy(list->arena, &i, sizeof i)});
+        const void *number = arena_copy(list->arena, &i, sizeof i);
+        product_add(list, (struct product_file){.path = path, .make = make_file, .what = number});
     }
     product_add(list, (struct product_file){.path = "model.safetensors.index.json", .write = write_index});
 }

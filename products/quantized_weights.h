@@ -52,9 +52,8 @@ bool weights_write_index(const struct weights_way *way, struct buffer *out, stru
 struct ct_model *weights_model_new(const struct product_input *input, const char *const *kept, struct arena *arena,
                                    struct error *error);
 
-/* Adds the weights files, made by `make` from a number of type size_t, and their index, to a list. */
-void weights_add_files(const struct checkpoint *checkpoint, product_maker *make, product_writer *write_index,
-                       struct product_list *list);
+/* Adds the weights files and their index to the list of a product whose object is a struct weights_way. */
+void weights_add_files(const struct checkpoint *checkpoint, struct product_list *list);
 
 /* Returns config.json with this member in place of any other packing's description, keys sorted as Python sorts them:
  * appends the text. `description` is {"quantization_config": ...} as JSON. Fails if there is no config.json. */

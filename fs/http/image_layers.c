@@ -167,15 +167,6 @@ static struct image_text seal(struct buffer *text, struct arena *arena)
     return sealed;
 }
 
-static void put_descriptor(struct json_writer *writer, const char *key, const char *media_type, const char *digest,
-                           uint64_t size)
-{
-    json_begin_object(writer, key);
-    json_put_text(writer, "mediaType", media_type);
-    json_put_text(writer, "digest", digest);
-    json_put_number(writer, "size", size);
-}
-
 static struct image_text write_config(const struct image *image, const char *architecture, struct arena *arena)
 {
     struct buffer text = {0};
@@ -213,12 +204,13 @@ static struct image_text write_manifest(const struct image *image, const struct 
     json_begin_object(&writer, NULL);
     json_put_number(&writer, "schemaVersion", 2);
     json_put_text(&writer, "mediaType", IMAGE_MANIFEST);
-    put_descriptor(&writer, "config", "application/vnd.oci.image.config.v1+json", config->digest, config->length);
+    manifest_put_descriptor(&writer, "config", "application/vnd.oci.image.config.v1+json", config->digest,
+                            config->length);
     json_end(&writer);
     json_begin_array(&writer, "layers");
     for (size_t i = 0; i < image->n_layers; i++) {
-        put_descriptor(&writer, NULL, "application/vnd.oci.image.layer.v1.tar", image->layers[i].digest,
-                       image->layers[i].size);
+        manifest_put_descriptor(&writer, NULL, "application/vnd.oci.image.layer.v1.tar", image->layers[i].digest,
+                                image->layers[i].size);
         json_end(&writer);
     }
     json_end(&writer);
@@ -235,7 +227,7 @@ static struct image_text write_index(const struct image *image, struct arena *ar
     json_put_text(&writer, "mediaType", IMAGE_INDEX);
     json_begin_array(&writer, "manifests");
     for (size_t i = 0; i < N_PLATFORMS; i++) {
-        put_descriptor(&writer, NULL, IMAGE_MANIFEST, image->manifests[i].digest, image->manifests[i].length);
+        manifest_put_descriptor(&writer, NULL, IMAGE_MANIFEST, image->manifests[i].digest, image->manifests[i].length);
         json_begin_object(&writer, "platform");
         json_put_text(&writer, "architecture", architectures[i]);
         json_put_text(&writer, "os", "linux");

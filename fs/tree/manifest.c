@@ -179,8 +179,8 @@ static bool add_config(const struct making *making)
     return true;
 }
 
-static void put_descriptor(struct json_writer *writer, const char *key, const char *media_type, const char *digest,
-                           uint64_t size)
+void manifest_put_descriptor(struct json_writer *writer, const char *key, const char *media_type, const char *digest,
+                             uint64_t size)
 {
     json_begin_object(writer, key);
     json_put_text(writer, "mediaType", media_type);
@@ -193,7 +193,7 @@ static void put_layers(struct json_writer *writer, const struct manifest *manife
     json_begin_array(writer, "layers");
     for (size_t i = 0; i < manifest->n_layers; i++) {
         const struct manifest_layer *layer = &manifest->layers[i];
-        put_descriptor(writer, NULL, layer->media_type, layer->digest, layer->size);
+        manifest_put_descriptor(writer, NULL, layer->media_type, layer->digest, layer->size);
         if (manifest->form->title != NULL) {
             json_begin_object(writer, "annotations");
             json_put_text(writer, manifest->form->title, layer->name);
@@ -218,7 +218,7 @@ bool manifest_make(const struct manifest_model *model, const struct manifest_for
     json_put_text(&writer, "mediaType", form->media_type);
     if (form->artifact != NULL)
         json_put_text(&writer, "artifactType", form->artifact);
-    put_descriptor(&writer, "config", form->config, ret_manifest->config_digest, ret_manifest->config_length);
+    manifest_put_descriptor(&writer, "config", form->config, ret_manifest->config_digest, ret_manifest->config_length);
     json_end(&writer);
     put_layers(&writer, ret_manifest);
     json_end(&writer);

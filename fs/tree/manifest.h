@@ -78,3 +78,7 @@ bool manifest_make(const struct manifest_model *model, const struct manifest_for
 /* Writes a SHA-256 as manifests spell it. */
 void manifest_write_digest(const char hex[SHA256_HEX + 1], char digest[DIGEST_TEXT]);
 void manifest_digest_text(const void *text, size_t length, char digest[DIGEST_TEXT]);
+
+/* Begins the object that describes a blob; `key` is NULL in an array. */
+void manifest_put_descriptor(struct json_writer *writer, const char *key, const char *media_type, const char *digest,
+                             uint64_t size);

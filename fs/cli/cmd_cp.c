@@ -1,14 +1,14 @@
 #include "base/report.h"
-#include "formats/gguf/share.h"
 #include "fs/cli/command.h"
 #include "fs/cli/copy_total.h"
 #include "fs/cli/part_number.h"
 #include "fs/cli/parts_copy.h"
 #include "fs/cli/progress.h"
-#include "fs/cli/reflink.h"
 #include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
+#include "fs/lib/parts_contents.h"
 #include "fs/lib/paths.h"
+#include "fs/lib/reflink.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static bool write_reflinked(const struct vfile *file, const char *destination, i
     if (reflinked.n_shared == 0 && reflinked.reason != 0)
         report("note: %s: copied, because it cannot share blocks with the source: %s", destination,
                strerror(reflinked.reason));
-    else if (reflinked.n_shared == 0 && file->size >= GGUF_SHARED_BLOCK)
+    else if (reflinked.n_shared == 0 && !reflinked.is_small)
         report("note: %s: copied, because none of it is in a source at the same place of a block", destination);
     return true;
 }
@@ -343,8 +343,9 @@ static struct tree *open_with_header(const struct invocation *invocation, const 
     struct error unsaid;
     struct node_attributes found;
     const char *path = invocation->arguments[1];
-    with_header->content.request.kept_header =
-        parts_copy_header(path, invocation->arguments[invocation->n_arguments - 1], task, arena);
+    if (task->number > 0)
+        with_header->content.request.kept_header = parts_contents_header(
+            path, invocation->arguments[invocation->n_arguments - 1], task->number, task->count, arena);
     if (with_header->content.request.kept_header == NULL || options->library)
         return NULL;
     struct tree *tree = lib_open(invocation->arguments[0], with_header, &unsaid);

@@ -1,4 +1,4 @@
-#include "fs/cli/reflink.h"
+#include "fs/lib/reflink.h"
 
 #include "base/system.h"
 #include "formats/gguf/share.h"
@@ -103,6 +103,7 @@ bool reflink_file(const struct vfile *file, int fd, copy_progress *progress, voi
 {
     struct sharing sharing = {.file = file, .fd = fd, .progress = progress, .context = context, .error = error};
     sharing.bytes = memory_alloc(PIECE);
+    sharing.reflinked.is_small = file->size < BLOCK;
     bool done = share_all(&sharing);
     free(sharing.bytes);
     *ret_reflinked = sharing.reflinked;

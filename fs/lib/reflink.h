@@ -10,6 +10,7 @@
 struct reflinked {
     uint64_t n_shared; /* bytes */
     int reason;        /* the errno of the file system, if it refused to share; 0: it did not */
+    bool is_small;     /* the file is smaller than a block, and has none to share */
 };
 
 /* Writes the file to `fd`, an empty regular file. Fails, like copy_file(), if a source has changed. */

@@ -1,0 +1,183 @@
+#include "fs/lib/parts_contents.h"
+
+#include "fs/lib/durable.h"
+#include "fs/options/request.h"
+#include "fs/tree/build.h"
+#include "fs/tree/content_options.h"
+
+#include <string.h>
+
+/* The files of a copy while they are collected. */
+struct collected {
+    struct tree *tree;
+    struct arena *arena;
+    struct parts_file *files;
+    size_t n_files;
+    const char **directories;
+    size_t n_directories;
+    struct source **sources;
+    size_t n_sources;
+    const char *below; /* the path of the directory whose entries are being added */
+    struct error *error;
+    bool failed;
+};
+
+static bool has_source(const struct collected *all, const struct source *source)
+{
+    for (size_t i = 0; i < all->n_sources; i++)
+        if (all->sources[i] == source)
+            return true;
+    return false;
+}
+
+static void add_sources(struct collected *all, struct source *const *sources, size_t n_sources)
+{
+    for (size_t i = 0; i < n_sources; i++)
+        if (!has_source(all, sources[i])) {
+            all->sources = arena_grow(all->arena, all->sources, all->n_sources, sizeof(struct source *));
+            all->sources[all->n_sources++] = sources[i];
+        }
+}
+
+static bool add_file(struct collected *all, const char *path, node_id id)
+{
+    struct vfile *file = arena_alloc(all->arena, sizeof *file);
+    if (!tree_file(all->tree, id, all->arena, file, all->error))
+        return error_prefix(all->error, "%s", path);
+    all->files = arena_grow(all->arena, all->files, all->n_files, sizeof *all->files);
+    all->files[all->n_files++] = (struct parts_file){path, file};
+    /* Files of one model share their inputs. */
+    const struct origin *before = all->n_files > 1 ? &all->files[all->n_files - 2].file->origin : NULL;
+    if (before == NULL || before->sources != file->origin.sources || before->n_sources != file->origin.n_sources)
+        add_sources(all, file->origin.sources, file->origin.n_sources);
+    return true;
+}
+
+static bool add_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes);
+
+static void add_entries(struct collected *all, const char *path, node_id directory)
+{
+    const char *before = all->below;
+    all->below = path;
+    tree_list(all->tree, directory, 0, add_entry, all);
+    all->below = before;
+}
+
+static bool add_entry(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
+{
+    struct collected *all = context;
+    const char *path = arena_printf(all->arena, "%s%s%s", all->below, *all->below != '\0' ? "/" : "", name);
+    if (!attributes->directory) {
+        all->failed |= !add_file(all, path, attributes->id);
+        return !all->failed;
+    }
+    all->directories = arena_grow(all->arena, all->directories, all->n_directories, sizeof *all->directories);
+    all->directories[all->n_directories++] = path;
+    add_entries(all, path, attributes->id);
+    return !all->failed;
+}
+
+static bool collect(struct collected *all, const struct found *found, const struct options *options)
+{
+    size_t n_named;
+    if (found->attributes.directory)
+        add_entries(all, "", found->attributes.id);
+    else
+        all->failed = !add_file(all, "", found->attributes.id);
+    struct source *const *named = request_open_files(options, all->arena, &n_named);
+    add_sources(all, named, n_named);
+    return !all->failed;
+}
+
+/* Returns the options that change bytes, as words: the request without sizes and times of the files that it names. */
+static const char *options_text(const struct tree *tree, struct arena *arena)
+{
+    const char *request = tree_options(tree)->file_request.text;
+    struct buffer text = {0};
+    for (const char *line = request, *end; line != NULL && *line != '\0'; line = *end != '\0' ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        bool is_flag = end > line && end[-1] == '=';
+        if (*line != ' ')
+            buffer_printf(&text, "%s%.*s", text.length > 0 ? "," : "", (int)(end - line) - is_flag, line);
+    }
+    const char *words = arena_strndup(arena, text.length > 0 ? (const char *)text.bytes : "", text.length);
+    buffer_free(&text);
+    return words;
+}
+
+/* Reports whether a directory is the copy itself: its parts are beside it, or it has a file of the copy. */
+static bool is_the_copy(const struct collected *all, const char *directory)
+{
+    if (durable_exists(arena_printf(all->arena, "%s" PARTS_SUFFIX, directory)))
+        return true;
+    for (size_t i = 0; i < all->n_files; i++)
+        if (durable_exists(arena_printf(all->arena, "%s/%s", directory, all->files[i].path)))
+            return true;
+    return false;
+}
+
+static const char *without_slashes(const char *path, struct arena *arena)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return arena_strndup(arena, path, length);
+}
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Returns the version and the build of wfs. */
+static const char *this_wfs(struct arena *arena)
+{
+    return arena_printf(arena, "wfs " WFS_VERSION " (build %s)", wfs_build);
+}
+
+const struct kept_header *parts_contents_header(const char *path, const char *destination, size_t number,
+                                                size_t n_parts, struct arena *arena)
+{
+    while (*path == '/' || (path[0] == '.' && path[1] == '/'))
+        path++;
+    const struct parts_plan own = {.path = path, .wfs = this_wfs(arena), .n_parts = n_parts};
+    const char *name = without_slashes(destination, arena);
+    if (durable_is_directory(name))
+        name = arena_printf(arena, "%s/%s", name, last_name(path));
+    return parts_header_find(name, &own, number, arena);
+}
+
+/* Returns the name of the copy: DEST, or a name in it. */
+static const char *name_of_copy(const struct collected *all, const struct found *found, const char *destination)
+{
+    const char *name = last_name(found->path), *plain = without_slashes(destination, all->arena);
+    if (*name == '\0' || !durable_is_directory(plain) || (found->attributes.directory && is_the_copy(all, plain)))
+        return plain;
+    return arena_printf(all->arena, "%s/%s", plain, name);
+}
+
+bool parts_contents_find(struct tree *tree, const struct found *found, const char *destination,
+                         const struct options *options, size_t n_parts, struct arena *arena,
+                         struct parts_copy *ret_copy, struct error *error)
+{
+    struct collected all = {.tree = tree, .arena = arena, .error = error};
+    if (!collect(&all, found, options))
+        return false;
+    *ret_copy = (struct parts_copy){
+        .destination = name_of_copy(&all, found, destination),
+        .is_directory = found->attributes.directory,
+        .files = all.files,
+        .n_files = all.n_files,
+        .directories = all.directories,
+        .n_directories = all.n_directories,
+        .sources = all.sources,
+        .n_sources = all.n_sources,
+        .plan = {.wfs = this_wfs(arena),
+                 .path = found->path,
+                 .model = tree_checkpoint(tree)->model_name,
+                 .options = options_text(tree, arena)},
+    };
+    parts_lay_out(ret_copy, n_parts, arena);
+    return true;
+}

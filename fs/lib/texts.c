@@ -2,6 +2,7 @@
 #include "fs/lib/attested.h"
 #include "fs/lib/diff.h"
 #include "fs/lib/info/info_json.h"
+#include "fs/lib/info/quantization.h"
 #include "fs/lib/verification.h"
 
 #include <errno.h>
@@ -35,6 +36,32 @@ char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error)
 {
     struct info_call call = {model, NULL};
     return lib_call(model->context, describe, &call, ret_error) ? call.text : NULL;
+}
+
+struct measure_call {
+    wfs_model *model;
+    bool all;
+    char *text;
+};
+
+static bool measure(void *context, struct error *error)
+{
+    struct measure_call *call = context;
+    struct quantizations measured;
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
+    if (!quantizations_measure(call->model->tree, call->all, &measured, error))
+        return false;
+    quantizations_put(&writer, &measured);
+    quantizations_free(&measured);
+    call->text = finish_text(&text);
+    return true;
+}
+
+char *wfs_quantizations_json(wfs_model *model, bool all, struct wfs_error *ret_error)
+{
+    struct measure_call call = {model, all, NULL};
+    return lib_call(model->context, measure, &call, ret_error) ? call.text : NULL;
 }
 
 struct compare_call;

@@ -207,6 +207,11 @@ WFS_API void wfs_unmap(void *bytes, uint64_t size);
  * components. wfs_text_free() frees it. */
 WFS_API char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error);
 
+/* Measures the size and error of each quantization of a model, of a sample of its weights or of all: to choose one. The
+ * result is the JSON array that `wfs info --quantization --json` prints: docs/metadata.md. Fails for adapters, diffusion
+ * models and unknown families. wfs_text_free() frees it. */
+WFS_API char *wfs_quantizations_json(wfs_model *model, bool all, struct wfs_error *ret_error);
+
 /* Compares a GGUF with what wfs makes of a source, opened with `options` as by wfs_open(): whether it was made from
  * that source, by which build, and what differs. The result is the JSON object that `wfs verify --json` prints, without
  * its members "wfs" and "schema": docs/trust.md. wfs_text_free() frees it. */

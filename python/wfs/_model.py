@@ -306,6 +306,13 @@ class Model:
         result: dict[str, Any] = json.loads(call_for_text(lib.wfs_info_json, self._open_handle().pointer, path=self.source))
         return result
 
+    def quantizations(self, *, all: bool = False) -> list[dict[str, Any]]:
+        """What ``wfs info --quantization --json`` prints: `type`, `bytes`, `relative_error`, `recommended` ... of each quantized
+        GGUF, measured in a sample of the weights or in `all`. Ctrl-C waits for the end."""
+        text = call_for_text(lib.wfs_quantizations_json, self._open_handle().pointer, all, path=self.source)
+        result: list[dict[str, Any]] = json.loads(text)
+        return result
+
     def raw(self, path: PathLike) -> RawFile:
         """Opens a file without a buffer."""
         return RawFile(self._open_handle(), path)

@@ -86,6 +86,7 @@ assert len(printed) == 8 and numpy.array_equal(values, printed), (values, printe
     printf '%s' "$output" >"$out/diff.json"
     "$WFS" attest -o name=Other "$llama" hf model.gguf >"$out/statement"
     "$WFS" info --json -o name=Other "$llama" >"$out/info.json"
+    "$WFS" info --quantization --json "$llama" >"$out/quantizations.json"
     "$WFS" verify --json --attestation "$out/statement" "$llama" >"$out/stated.json"
     PYTHONPATH=$HERE/../../python WFS_LIBRARY=$BUILD/fs/lib/libwfs.so "$PYTHON" - "$llama" "$out" <<'END'
 import errno, json, pathlib, sys, wfs
@@ -111,6 +112,8 @@ assert failure(lambda: wfs.diff(llama, out / "absent"))[0] == errno.ENOENT
 assert failure(lambda: wfs.diff(llama, llama, split="1M"))[0] == errno.EINVAL
 model = wfs.open(llama, name="Other")
 assert model.info() == printed("info.json") and model.info()["layers"] == 2, model.info()
+assert model.quantizations() == json.loads((out / "quantizations.json").read_text())
+assert model.quantizations(all=True)[0]["type"] == model.quantizations()[0]["type"]
 assert model.attest("hf", "model.gguf") + "\n" == (out / "statement").read_text()
 stated = wfs.compare_attestation(out / "statement", llama)
 assert stated["identical"] and stated == printed("stated.json"), stated
@@ -119,6 +122,7 @@ assert failure(lambda: wfs.compare_attestation(out / "made.gguf", llama))[0] == 
 assert failure(lambda: model.attest("hf", "absent"))[0] == errno.ENOENT
 assert failure(model.attest)[0] == errno.EINVAL
 library = wfs.open(llama.parent, library=True)
+assert failure(library.quantizations)[0] == errno.EIO
 path = "models/local/llama-tiny/llama-tiny-Q8_0.gguf"
 assert library.read(path) == wfs.open(llama).read("gguf/model-Q8_0.gguf")
 END

@@ -105,8 +105,7 @@ static int run(const struct invocation *invocation)
         print_json(tree);
     } else if (!invocation->flags[FLAG_QUANTIZATION]) {
         print_page(tree, invocation->flags[FLAG_ALL], colour);
-    } else if (!print_quantizations(tree_checkpoint(tree), &tree_options(tree)->request.references,
-                                    &tree_options(tree)->request.quantize, &quantization_page, &error)) {
+    } else if (!print_quantizations(tree, &quantization_page, &error)) {
         report("%s", error.message);
         status = EXIT_BAD_INPUT;
     }

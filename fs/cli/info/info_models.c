@@ -122,39 +122,22 @@ static void print_rows(const struct quantization *rows, size_t n_rows, const str
     puts("* no file as small has less error: take the largest of these that fits.");
 }
 
-static void print_rows_json(const struct quantization *rows, size_t n_rows)
+static void print_rows_json(const struct quantizations *measured)
 {
-    const struct quantization *choice = quantization_choice(rows, n_rows);
     struct buffer out = {0};
     struct json_writer writer = {.out = &out, .letters = stdout_letters(), .compact = true};
-    json_begin_array(&writer, NULL);
-    for (const struct quantization *row = rows; row < rows + n_rows; row++) {
-        json_put_template(&writer, "\n{'type': %s", row->mix->name);
-        if (row->is_possible) {
-            json_put_number(&writer, "bytes", row->file_bytes);
-            json_put_f64(&writer, "bits_per_weight", row->bits_per_weight, 6);
-            json_put_f64(&writer, "rmse", row->rmse, 6);
-            json_put_f64(&writer, "relative_error", row->relative_error, 6);
-            json_put_f64(&writer, "largest_error", row->largest_error, 6);
-            json_put_template(&writer, "'loss': %s, 'recommended': %b", quantization_word(row->relative_error),
-                              row == choice);
-        } else {
-            json_put_text(&writer, "reason", row->reason.message);
-        }
-        json_end(&writer);
-    }
-    json_end(&writer);
+    quantizations_put(&writer, measured);
     print_json_line(&out);
 }
 
 /* Prints the page for a browser, which also shows the distribution of weights. */
-static bool print_html(const struct quantizations *measured, bool all, bool by_importance, struct error *error)
+static bool print_html(const struct quantizations *measured, bool all, struct error *error)
 {
     struct quantization_report report = {.model = measured->model,
                                          .rows = measured->rows,
                                          .n_rows = measured->n_rows,
                                          .all = all,
-                                         .by_importance = by_importance};
+                                         .by_importance = measured->by_importance};
     struct weight_kind *kinds;
     if (!weights_measure(measured->model, &kinds, &report.n_kinds, error))
         return false;
@@ -164,20 +147,18 @@ static bool print_html(const struct quantizations *measured, bool all, bool by_i
     return true;
 }
 
-bool print_quantizations(const struct checkpoint *checkpoint, const struct references *references,
-                         const struct quantize_options *options, const struct quantization_page *page,
-                         struct error *error)
+bool print_quantizations(const struct tree *tree, const struct quantization_page *page, struct error *error)
 {
     struct quantizations measured;
-    if (!quantizations_measure(checkpoint, references, options, page->all, &measured, error))
+    if (!quantizations_measure(tree, page->all, &measured, error))
         return false;
     bool done = true;
     if (page->html)
-        done = print_html(&measured, page->all, options->imatrix != NULL, error);
+        done = print_html(&measured, page->all, error);
     else if (page->json)
-        print_rows_json(measured.rows, measured.n_rows);
+        print_rows_json(&measured);
     else
-        print_rows(measured.rows, measured.n_rows, page, options->imatrix != NULL);
+        print_rows(measured.rows, measured.n_rows, page, measured.by_importance);
     quantizations_free(&measured);
     return done;
 }

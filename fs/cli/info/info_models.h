@@ -1,8 +1,7 @@
 /* Pages of `wfs info` about GGUF: the known families, and the size and error of each quantization of a model. */
 #pragma once
 
-#include "formats/checkpoint.h"
-#include "models/quantize/quantize.h"
+#include "base/error.h"
 
 /* Print the table of families: Hugging Face's classes, and the GGUF architecture for each. */
 void print_architectures(void);
@@ -15,6 +14,5 @@ struct quantization_page {
 
 /* Prints size, bits per weight, error and a word for the loss of every quantization, and recommends one. Shows its
  * progress on a terminal. Fails for adapters and for unknown families. */
-bool print_quantizations(const struct checkpoint *checkpoint, const struct references *references,
-                         const struct quantize_options *options, const struct quantization_page *page,
-                         struct error *error);
+struct tree;
+bool print_quantizations(const struct tree *tree, const struct quantization_page *page, struct error *error);

@@ -3,6 +3,7 @@
 #include "base/lock.h"
 #include "base/pool.h"
 #include "fs/lib/stage.h"
+#include "fs/tree/content_options.h"
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
 #include "quant/views/convert.h"
@@ -247,18 +248,19 @@ static bool measure_mixes(struct quantizations *measured, const char *path, cons
     return done;
 }
 
-bool quantizations_measure(const struct checkpoint *checkpoint, const struct references *references,
-                           const struct quantize_options *options, bool all, struct quantizations *ret_quantizations,
+bool quantizations_measure(const struct tree *tree, bool all, struct quantizations *ret_quantizations,
                            struct error *error)
 {
-    struct quantizations measured = {0};
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    const struct request *request = &tree_options(tree)->request;
+    struct quantizations measured = {.by_importance = request->quantize.imatrix != NULL};
     if (facts_of(checkpoint).is_adapter)
         return error_set(error, "%s: a LoRA adapter, and adapters are not quantized; -o lora= merges it with its base",
                          checkpoint->path);
     if (state_dict_of(checkpoint) != NULL)
         return error_set(error, "%s: a diffusion model: quantizations of language models are measured, not of these",
                          checkpoint->path);
-    measured.model = gguf_model_new(checkpoint, references, error);
+    measured.model = gguf_model_new(checkpoint, &request->references, error);
     if (measured.model == NULL)
         return false;
     while (mixes[measured.n_rows].name != NULL)
@@ -266,7 +268,7 @@ bool quantizations_measure(const struct checkpoint *checkpoint, const struct ref
     measured.rows = memory_alloc(measured.n_rows * sizeof *measured.rows);
     for (size_t i = 0; i < measured.n_rows; i++)
         measured.rows[i] = (struct quantization){.mix = &mixes[i]};
-    if (measure_mixes(&measured, checkpoint->path, options, all, error)) {
+    if (measure_mixes(&measured, checkpoint->path, &request->quantize, all, error)) {
         *ret_quantizations = measured;
         return true;
     }
@@ -320,4 +322,27 @@ const struct quantization *quantization_choice(const struct quantization *quanti
             choice = candidate;
     }
     return choice;
+}
+
+void quantizations_put(struct json_writer *writer, const struct quantizations *quantizations)
+{
+    const struct quantization *rows = quantizations->rows;
+    const struct quantization *choice = quantization_choice(rows, quantizations->n_rows);
+    json_begin_array(writer, NULL);
+    for (const struct quantization *row = rows; row < rows + quantizations->n_rows; row++) {
+        json_put_template(writer, "\n{'type': %s", row->mix->name);
+        if (row->is_possible) {
+            json_put_number(writer, "bytes", row->file_bytes);
+            json_put_f64(writer, "bits_per_weight", row->bits_per_weight, 6);
+            json_put_f64(writer, "rmse", row->rmse, 6);
+            json_put_f64(writer, "relative_error", row->relative_error, 6);
+            json_put_f64(writer, "largest_error", row->largest_error, 6);
+            json_put_template(writer, "'loss': %s, 'recommended': %b", quantization_word(row->relative_error),
+                              row == choice);
+        } else {
+            json_put_text(writer, "reason", row->reason.message);
+        }
+        json_end(writer);
+    }
+    json_end(writer);
 }

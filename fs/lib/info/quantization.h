@@ -5,7 +5,9 @@
  * of every tensor is measured: runs of whole blocks, spread evenly over the tensor, the same ones every time. */
 #pragma once
 
+#include "fs/tree/tree.h"
 #include "models/quantize/quantize.h"
+#include "text/json_write.h"
 
 /* One matrix of a file. */
 struct quantized_tensor {
@@ -46,12 +48,15 @@ struct quantizations {
     struct gguf_model *model;
     struct quantization *rows;
     size_t n_rows;
+    bool by_importance; /* errors are weighted by an importance matrix */
 };
 
-/* Measures every mix of a checkpoint, in all weights with `all`, as a stage (fs/lib/stage.h); an impossible file is a
+/* Measures every mix of a tree's model, in all weights with `all`, as a stage (fs/lib/stage.h); an impossible file is a
  * result, not a failure. Fails for adapters, diffusion models and unknown families. quantizations_free() frees the
  * result. */
-bool quantizations_measure(const struct checkpoint *checkpoint, const struct references *references,
-                           const struct quantize_options *options, bool all, struct quantizations *ret_quantizations,
+bool quantizations_measure(const struct tree *tree, bool all, struct quantizations *ret_quantizations,
                            struct error *error);
 void quantizations_free(struct quantizations *quantizations);
+
+/* Writes the array that `wfs info --quantization --json` prints: docs/metadata.md. */
+void quantizations_put(struct json_writer *writer, const struct quantizations *quantizations);

@@ -1,6 +1,7 @@
 /* Texts for programs: what a model is, what files are made from, and whether others are the same. */
 #include "fs/lib/attested.h"
 #include "fs/lib/diff.h"
+#include "fs/lib/info/architectures.h"
 #include "fs/lib/info/info_json.h"
 #include "fs/lib/info/quantization.h"
 #include "fs/lib/verification.h"
@@ -36,6 +37,24 @@ char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error)
 {
     struct info_call call = {model, NULL};
     return lib_call(model->context, describe, &call, ret_error) ? call.text : NULL;
+}
+
+static bool list_architectures(void *context, struct error *error)
+{
+    char **ret_text = context;
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
+    json_begin_object(&writer, NULL);
+    architectures_put(&writer);
+    json_end(&writer);
+    *ret_text = finish_text(&text);
+    return true;
+}
+
+char *wfs_architectures_json(wfs_context *context, struct wfs_error *ret_error)
+{
+    char *text = NULL;
+    return lib_call(context, list_architectures, &text, ret_error) ? text : NULL;
 }
 
 struct measure_call {

@@ -207,9 +207,14 @@ WFS_API void wfs_unmap(void *bytes, uint64_t size);
  * components. wfs_text_free() frees it. */
 WFS_API char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error);
 
+/* Lists the architectures of models that GGUF files are made of. The result is the JSON object that `wfs info
+ * --architectures --json` prints, without its members "wfs" and "schema": docs/metadata.md. wfs_text_free() frees it.
+ */
+WFS_API char *wfs_architectures_json(wfs_context *context, struct wfs_error *ret_error);
+
 /* Measures the size and error of each quantization of a model, of a sample of its weights or of all: to choose one. The
- * result is the JSON array that `wfs info --quantization --json` prints: docs/metadata.md. Fails for adapters, diffusion
- * models and unknown families. wfs_text_free() frees it. */
+ * result is the JSON array that `wfs info --quantization --json` prints: docs/metadata.md. Fails for adapters,
+ * diffusion models and unknown families. wfs_text_free() frees it. */
 WFS_API char *wfs_quantizations_json(wfs_model *model, bool all, struct wfs_error *ret_error);
 
 /* Compares a GGUF with what wfs makes of a source, opened with `options` as by wfs_open(): whether it was made from
@@ -219,8 +224,8 @@ WFS_API char *wfs_compare(wfs_context *context, const char *file, const char *so
                           struct wfs_error *ret_error);
 
 /* Compares the tensors and metadata of two sources of any format, each opened with `options` as by wfs_open(); options
- * that are not for opening a source are refused. The result is the JSON object that `wfs diff --json` prints, without its
- * members "wfs" and "schema": docs/metadata.md. wfs_text_free() frees it. */
+ * that are not for opening a source are refused. The result is the JSON object that `wfs diff --json` prints, without
+ * its members "wfs" and "schema": docs/metadata.md. wfs_text_free() frees it. */
 WFS_API char *wfs_diff(wfs_context *context, const char *a, const char *b, const char *const *options,
                        struct wfs_error *ret_error);
 

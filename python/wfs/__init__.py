@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from ._library import WfsError, lib, version as _version
-from ._model import FileInfo, Files, Model, PathLike, RawFile, compare, compare_attestation, diff
+from ._model import FileInfo, Files, Model, PathLike, RawFile, architectures, compare, compare_attestation, diff
 from ._safe_open import safe_open
 from ._tensors import Tensor, Tensors
 
-__all__ = ["FileInfo", "Files", "Model", "RawFile", "Tensor", "Tensors", "WfsError", "allow", "compare", "compare_attestation", "diff", "open", "program", "safe_open"]
+__all__ = ["FileInfo", "Files", "Model", "RawFile", "Tensor", "Tensors", "WfsError", "allow", "architectures", "compare", "compare_attestation", "diff", "open", "program", "safe_open"]
 __version__ = _version()
 
 

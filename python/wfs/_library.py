@@ -109,6 +109,7 @@ _FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "tensor_map": (c_void_p, [c_void_p, c_size_t, c_char_p, POINTER(Slice), POINTER(c_uint64)]),
     "unmap": (None, [c_void_p, c_uint64]),
     "info_json": (c_void_p, [c_void_p, _ERROR]),
+    "architectures_json": (c_void_p, [c_void_p, _ERROR]),
     "quantizations_json": (c_void_p, [c_void_p, c_bool, _ERROR]),
     "compare": (c_void_p, [c_void_p, c_char_p, c_char_p, POINTER(c_char_p), _ERROR]),
     "compare_attestation": (c_void_p, [c_void_p, c_char_p, c_char_p, POINTER(c_char_p), _ERROR]),

@@ -217,6 +217,12 @@ def _context(threads: int, log: Optional[Callable[[str], None]]) -> Context:
     return shared_context() if threads == 0 and log is None else Context(threads, log)
 
 
+def architectures() -> dict[str, Any]:
+    """Lists the architectures of models that GGUF files are made of, as ``wfs info --architectures --json`` does."""
+    result: dict[str, Any] = json.loads(call_for_text(lib.wfs_architectures_json, shared_context().pointer))
+    return result
+
+
 def compare(file: PathLike, source: PathLike, *, threads: int = 0, log: Optional[Callable[[str], None]] = None,
             **options: Any) -> dict[str, Any]:
     """Compares a GGUF with what wfs makes of a source, as ``wfs verify`` does: `answer`, `builds`, `tensors` that differ ...

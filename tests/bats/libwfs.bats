@@ -86,6 +86,7 @@ assert len(printed) == 8 and numpy.array_equal(values, printed), (values, printe
     printf '%s' "$output" >"$out/diff.json"
     "$WFS" attest -o name=Other "$llama" hf model.gguf >"$out/statement"
     "$WFS" info --json -o name=Other "$llama" >"$out/info.json"
+    "$WFS" info --architectures --json >"$out/architectures.json"
     "$WFS" info --quantization --json "$llama" >"$out/quantizations.json"
     "$WFS" verify --json --attestation "$out/statement" "$llama" >"$out/stated.json"
     PYTHONPATH=$HERE/../../python WFS_LIBRARY=$BUILD/fs/lib/libwfs.so "$PYTHON" - "$llama" "$out" <<'END'
@@ -106,6 +107,7 @@ assert made["answer"] == "identical" and made == printed("made.json"), made
 assert other["answer"] == "different" and other == printed("other.json"), other
 assert failure(lambda: wfs.compare(llama, llama))[1].endswith("not a GGUF file")
 assert failure(lambda: wfs.compare(out / "made.gguf", llama, allow_other=True))[0] == errno.EINVAL
+assert wfs.architectures() == printed("architectures.json")
 assert wfs.diff(llama, out / "made.gguf") == printed("diff.json")
 assert wfs.diff(llama, llama)["counts"]["tensors_differ"] == 0
 assert failure(lambda: wfs.diff(llama, out / "absent"))[0] == errno.ENOENT

@@ -4,71 +4,55 @@
 #include "fs/cli/info/quantization_html.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
-#include "models/diffusion/state_dict.h"
-#include "models/families/families.h"
-#include "models/families/groups.h"
-#include "models/projectors/projectors.h"
+#include "fs/lib/info/architectures.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void print_family(const struct family *family)
+static void print_architecture(const struct architecture *one)
 {
-    printf("%c %-18s  %-36s ", family_is_golden(family) ? '*' : ' ', family_architecture(family), family->summary);
-    for (const struct family_name *hf = family->hf; hf->name != NULL; hf++)
-        printf(" %s", hf->name);
+    printf("%c %-18s  %-36s ", one->is_compared ? '*' : ' ', one->gguf, one->summary);
+    for (const char *const *name = one->names; *name != NULL; name++)
+        printf(" %s", *name);
     putchar('\n');
+}
+
+static void print_group(const struct architectures *all, const char *title)
+{
+    bool has_title = false;
+    for (size_t i = 0; i < all->n_families; i++) {
+        if (strcmp(all->families[i].group, title) != 0)
+            continue;
+        if (!has_title)
+            puts(title);
+        has_title = true;
+        print_architecture(&all->families[i]);
+    }
 }
 
 void print_architectures(void)
 {
+    struct arena *arena = arena_new();
+    const struct architectures all = architectures_list(arena);
     printf("  %-18s  %-36s  %s\n", "GGUF", "FAMILY (* compared with the converter byte for byte)", "HUGGING FACE");
-    for (const struct family_group *group = family_groups; group->title != NULL; group++) {
-        bool has_title = false;
-        for (const struct family *const *family = families; *family != NULL; family++) {
-            if (family_group_of(*family) != group)
-                continue;
-            if (!has_title)
-                puts(group->title);
-            has_title = true;
-            print_family(*family);
-        }
-    }
+    for (const char *const *title = all.groups; *title != NULL; title++)
+        print_group(&all, *title);
     puts("Vision and audio encoders, for mmproj.gguf");
-    for (const struct family *const *projector = projectors; *projector != NULL; projector++)
-        print_family(*projector);
+    for (size_t i = 0; i < all.n_projectors; i++)
+        print_architecture(&all.projectors[i]);
     puts("Diffusion models, as ComfyUI-GGUF writes them");
-    for (const struct diffusion_architecture *const *row = diffusion_architectures; *row != NULL; row++)
-        printf("  %-18s  %s\n", (*row)->name, (*row)->summary);
-}
-
-static void put_family(struct json_writer *writer, const struct family *family, const struct family_group *group)
-{
-    json_put_template(writer, "\n{'gguf': %s, 'family': %s", family_architecture(family), family->summary);
-    if (group != NULL)
-        json_put_text(writer, "group", group->title);
-    json_put_template(writer, "'compared': %b, 'hugging_face': [", family_is_golden(family));
-    for (const struct family_name *hf = family->hf; hf->name != NULL; hf++)
-        json_put_text(writer, NULL, hf->name);
-    json_put_template(writer, "]}");
+    for (size_t i = 0; i < all.n_diffusion; i++)
+        printf("  %-18s  %s\n", all.diffusion[i].gguf, all.diffusion[i].summary);
+    arena_free(arena);
 }
 
 void print_architectures_json(void)
 {
     struct json_page page;
     json_page_begin(&page);
-    json_put_template(&page.writer, "\n'architectures': [");
-    for (const struct family *const *family = families; *family != NULL; family++)
-        put_family(&page.writer, *family, family_group_of(*family));
-    json_put_template(&page.writer, "], \n'projectors': [");
-    for (const struct family *const *projector = projectors; *projector != NULL; projector++)
-        put_family(&page.writer, *projector, NULL);
-    json_put_template(&page.writer, "], \n'diffusion': [");
-    for (const struct diffusion_architecture *const *row = diffusion_architectures; *row != NULL; row++)
-        json_put_template(&page.writer, "\n{'gguf': %s, 'family': %s}", (*row)->name, (*row)->summary);
-    json_end(&page.writer);
+    architectures_put(&page.writer);
     json_page_print(&page);
 }
 

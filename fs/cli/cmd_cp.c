@@ -2,7 +2,6 @@
 #include "fs/cli/command.h"
 #include "fs/cli/copy_total.h"
 #include "fs/cli/part_number.h"
-#include "fs/cli/parts_copy.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
@@ -18,6 +17,12 @@
 #include <unistd.h>
 
 enum { FLAG_RECURSIVE, FLAG_REFLINK, FLAG_PART, FLAG_JOIN, FLAG_VERIFY };
+
+/* What --part and --join ask for. */
+struct parts_task {
+    size_t number, count; /* the part to make; number 0: join `count` parts */
+    bool verify;          /* the checksums of parts that are joined */
+};
 
 struct copying {
     struct tree *tree;
@@ -272,6 +277,44 @@ static bool find_and_check(struct tree *tree, const struct invocation *invocatio
     return false;
 }
 
+static bool run_task(struct parts_copy *copy, const struct parts_task *task, struct error *error)
+{
+    struct progress progress;
+    if (task->number == 0)
+        return parts_join(copy, task->verify, error);
+    copy->progress = add_progress;
+    copy->context = &progress;
+    progress_begin(&progress, copy->destination, parts_length(copy, task->number));
+    bool made = parts_make(copy, task->number, error);
+    progress_end(&progress);
+    return made;
+}
+
+/* Returns the status for a failure, which is reported. A server that did not answer may answer later. */
+static int failed(const struct error *error, bool is_final)
+{
+    report("%s", error->message);
+    return is_final ? EXIT_BAD_INPUT : EXIT_TRY_AGAIN;
+}
+
+/* Makes the part of one file or directory that was found, or joins its parts. Returns the exit status, and reports
+ * failures. */
+static int copy_part(struct tree *tree, const struct found *found, const char *destination,
+                     const struct options *options, const struct parts_task *task)
+{
+    struct arena *arena = arena_new();
+    struct parts_copy copy;
+    struct error error;
+    uint64_t n_unreached = source_unreached();
+    int status = EXIT_SUCCESS;
+    if (!parts_contents_find(tree, found, destination, options, task->count, arena, &copy, &error))
+        status = failed(&error, source_unreached() == n_unreached);
+    else if (!run_task(&copy, task, &error))
+        status = failed(&error, parts_is_refusal(&error));
+    arena_free(arena);
+    return status;
+}
+
 /* Copies everything that the arguments name; returns the exit status. Writes nothing until all is found. */
 static int copy_all(struct tree *tree, const struct invocation *invocation, const struct parts_task *task)
 {
@@ -283,7 +326,7 @@ static int copy_all(struct tree *tree, const struct invocation *invocation, cons
     if (!find_and_check(tree, invocation, &list))
         status = task != NULL && source_unreached() != n_unreached ? EXIT_TRY_AGAIN : EXIT_BAD_INPUT;
     for (size_t i = 0; status == EXIT_SUCCESS && i < list.n_items && task != NULL; i++)
-        status = parts_copy_run(tree, &list.items[i], destination, invocation->options, task);
+        status = copy_part(tree, &list.items[i], destination, invocation->options, task);
     if (status == EXIT_SUCCESS && task == NULL &&
         !copy_list(tree, &list, destination, invocation->flags[FLAG_REFLINK], arena))
         status = EXIT_BAD_INPUT;

@@ -2,6 +2,7 @@
 
 #include "base/attempt.h"
 #include "base/checked.h"
+#include "sources/archive/source_blob.h"
 #include "text/json.h"
 
 #include <inttypes.h>
@@ -55,8 +56,9 @@ const char *archive_shown(const struct archive *archive)
     return archive->shown;
 }
 
-struct source *archive_open_blob(const struct archive *archive, const struct digest *digest, struct error *error)
+static struct source *open_blob(const void *context, const struct digest *digest, struct error *error)
 {
+    const struct archive *archive = context;
     char path[sizeof ARCHIVE_BLOBS + 1 + SHA256_HEX], hex[SHA256_HEX + 1];
     struct arena *arena = arena_new();
     digest_hex(digest, hex);
@@ -66,6 +68,12 @@ struct source *archive_open_blob(const struct archive *archive, const struct dig
         location_source_as(archive->location, path, arena_printf(arena, "%s/%s", archive->shown, path), error);
     arena_free(arena);
     return source;
+}
+
+struct source *archive_open_blob(const struct archive *archive, const struct digest *digest, struct error *error)
+{
+    struct source *file = open_blob(archive, digest, error);
+    return file != NULL && source_descriptor(file) >= 0 ? source_blob_new(file, digest, open_blob, archive) : file;
 }
 
 /* Opens a blob that must have the size of its descriptor. */

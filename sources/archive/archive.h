@@ -68,7 +68,7 @@ const struct files *archive_files(struct archive *archive, size_t member, struct
 /* Returns a pack of a member, which lives as long as the archive. NULL on failure. */
 struct pack *archive_pack(struct archive *archive, size_t member, size_t pack, struct error *error);
 
-/* Opens a blob. NULL on failure. */
+/* Opens a blob, which the archive must outlive. NULL on failure. */
 struct source *archive_open_blob(const struct archive *archive, const struct digest *digest, struct error *error);
 
 /* Makes the source of a file, which holds the archive. NULL on failure. */

@@ -166,6 +166,19 @@ same_tree() {
     [[ $("$WFS" pack -q small.wfs small) == "1 file, 2 bytes: "*", nothing saved" ]]
 }
 
+@test "pack: an archive may have more packs than a process may have files" {
+    rm -rf many many.wfs
+    mkdir many
+    for i in {1..64}; do head -c 1050000 /dev/urandom >many/$i; done # a pack each
+    "$WFS" pack many.wfs many >/dev/null
+    (
+        ulimit -n 60
+        "$WFS" pack many.wfs packed >/dev/null
+        "$WFS" verify many.wfs
+    )
+    rm -rf many many.wfs
+}
+
 @test "pack: a mount shows the original files" {
     need_fuse
     mnt=$BATS_TEST_TMPDIR/mnt

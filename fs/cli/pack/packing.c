@@ -49,7 +49,7 @@ struct packing {
     struct archive_blob *packs;
     struct pack **readers; /* of the packs; NULL of the one that is being written */
     enum pack_state *states;
-    size_t n_packs, n_left; /* all, and those that no manifest names */
+    size_t n_packs;
     struct bases *bases;
     struct text_index digests; /* of tensors: numbers of `known` */
     struct known *known;
@@ -147,16 +147,12 @@ static bool find_pack(void *context, const struct digest *digest, struct pack **
     return error_set(error, "%s: a pack that a tensor is coded against is missing", packing->path);
 }
 
-/* Learns the tensors of a blob that no manifest names, if it is a pack. Each keeps a file open: there may be more of
- * them than a process can open. */
+/* Learns the tensors of a blob that no manifest names, if it is a pack. */
 static bool learn_blob(void *context, const struct digest *digest, uint64_t size, struct error *error)
 {
-    enum { MOST_LEFT = 512 };
     struct packing *packing = context;
     const struct archive_blob blob = {*digest, size};
     struct error unsaid;
-    if (packing->n_left == MOST_LEFT)
-        return true;
     for (size_t i = 0; i < packing->n_packs; i++)
         if (digest_same(&packing->packs[i].digest, digest))
             return true;
@@ -165,7 +161,6 @@ static bool learn_blob(void *context, const struct digest *digest, uint64_t size
     if (pack == NULL)
         return true;
     add_pack(packing, &blob);
-    packing->n_left++;
     packing->readers[packing->n_packs - 1] = pack;
     packing->states[packing->n_packs - 1] = PACK_UNCHECKED;
     for (size_t i = 0; i < pack_count(pack); i++)

@@ -1,0 +1,137 @@
+#include "sources/archive/source_blob.h"
+
+#include "base/arena.h"
+#include "base/attempt.h"
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct blob {
+    blob_open *open;
+    const void *context;
+    struct digest digest;
+    uint64_t size;
+
+    /* Guarded by the lock of all. */
+    struct source *file; /* NULL: closed */
+    unsigned n_readers;
+    struct blob *newer, *older; /* among those with a file */
+};
+
+/* Those with a file, by the time of their last read. */
+static struct {
+    struct lock lock;
+    struct blob *newest, *oldest;
+    size_t count;
+} all = {.lock = LOCK_INITIALIZER};
+
+/* The functions down to open_again() are called with the lock. */
+
+static void add_newest(struct blob *blob)
+{
+    blob->newer = NULL;
+    blob->older = all.newest;
+    *(all.newest != NULL ? &all.newest->newer : &all.oldest) = blob;
+    all.newest = blob;
+    all.count++;
+}
+
+static void take_out(struct blob *blob)
+{
+    *(blob->newer != NULL ? &blob->newer->older : &all.newest) = blob->older;
+    *(blob->older != NULL ? &blob->older->newer : &all.oldest) = blob->newer;
+    all.count--;
+}
+
+static void close_oldest(void)
+{
+    for (struct blob *blob = all.oldest; blob != NULL && all.count > BLOBS_OPEN;) {
+        struct blob *newer = blob->newer;
+        if (blob->n_readers == 0) {
+            take_out(blob);
+            source_close(blob->file);
+            blob->file = NULL;
+        }
+        blob = newer;
+    }
+}
+
+static bool open_again(struct blob *blob, struct error *error)
+{
+    struct source *file = blob->open(blob->context, &blob->digest, error);
+    if (file != NULL && source_size(file) != blob->size) {
+        error_set(error, "%s: damaged: it has %" PRIu64 " bytes, and had %" PRIu64, source_name(file),
+                  source_size(file), blob->size);
+        source_close(file);
+        file = NULL;
+    }
+    blob->file = file;
+    return file != NULL;
+}
+
+/* Returns the file for a reader, which stays open until end_reading(). NULL on failure. */
+static struct source *begin_reading(struct blob *blob, struct error *error)
+{
+    attempt_lock(&all.lock);
+    const bool is_open = blob->file != NULL;
+    if (is_open)
+        take_out(blob);
+    if (is_open || open_again(blob, error)) {
+        add_newest(blob);
+        blob->n_readers++;
+    }
+    close_oldest();
+    struct source *file = blob->file;
+    attempt_unlock(&all.lock);
+    return file;
+}
+
+static void end_reading(struct blob *blob)
+{
+    lock_take(&all.lock);
+    blob->n_readers--;
+    lock_drop(&all.lock);
+}
+
+static bool blob_read(void *context, uint64_t offset, size_t length, void *out, struct error *error)
+{
+    struct blob *blob = context;
+    const struct source *file = begin_reading(blob, error);
+    if (file == NULL)
+        return false;
+    const bool good = source_read(file, offset, length, out, error);
+    end_reading(blob);
+    return good;
+}
+
+static void blob_release(void *context)
+{
+    struct blob *blob = context;
+    lock_take(&all.lock);
+    if (blob->file != NULL)
+        take_out(blob);
+    lock_drop(&all.lock);
+    source_close(blob->file);
+    free(blob);
+}
+
+struct source *source_blob_new(struct source *file, const struct digest *digest, blob_open *open, const void *context)
+{
+    static const struct source_ops ops = {.read = blob_read, .release = blob_release};
+    const struct source_identity identity = {
+        .key = {read_le(digest->bytes, 8), read_le(digest->bytes + 8, 8)},
+        .size = source_size(file),
+        .mtime = source_mtime(file),
+        .permissions = source_permissions(file),
+        .group = source_group(file),
+    };
+    struct blob *blob = memory_alloc(sizeof *blob);
+    *blob = (struct blob){.open = open, .context = context, .digest = *digest, .size = source_size(file), .file = file};
+    struct source *source = source_new_file(&identity, source_name(file), &ops, blob);
+    attempt_lock(&all.lock);
+    add_newest(blob);
+    close_oldest();
+    attempt_unlock(&all.lock);
+    return source;
+}

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 static const struct coding *const codings[] = {
-    planes_codings, fields_codings, codes_codings, computed_codings, difference_codings,
+    planes_codings, fields_codings, codes_codings, computed_codings, scaled_codings, difference_codings,
 };
 
 const struct coding *coding_at(size_t i)

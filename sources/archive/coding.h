@@ -14,7 +14,8 @@
  *                    Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1 as the exclusive or with the scales that follow without a matrix;
  *                    of K types and IQ4_XS, those of sub-blocks as their differences from guesses
  *     cast-TYPE      floating point that another tensor's becomes by rounding or widening
- *     ENGINE-...     what an engine makes of groups of weights: codes, or a number for each group
+ *     ENGINE-...     what an engine makes of groups of weights: codes, or a number for each group; of FP8, W8A8 and
+ *                    FP4, codes that follow from a scale which the frames have
  *     difference-N   how far floating point of N bits is from a base tensor
  *
  * Each plane of each chunk is coded by Huffman codes alone (which decode several times as fast as zstd's matches, and

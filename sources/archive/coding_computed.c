@@ -50,6 +50,11 @@ static void compute_nf4(const struct coding *coding, const float *values, unsign
     bnb_block_codes(bnb_nf4_levels, values, n, units);
 }
 
+static void compute_fp4(const struct coding *coding, const float *values, unsigned char *units, size_t n)
+{
+    bnb_block_codes(bnb_fp4_levels, values, n, units);
+}
+
 static void compute_maxima(const struct coding *coding, const float *values, unsigned char *units, size_t n)
 {
     bnb_block_maxima(values, n, units);
@@ -154,6 +159,7 @@ const struct coding computed_codings[] = {
     INTEGERS(8, 128, "BF16", bf16_dtype),
     INTEGERS(8, 128, "F16", f16_dtype),
     COMPUTED("nf4-4-64-F32-codes", BNB_BLOCK, BNB_BLOCK / 2, u8_dtype, compute_nf4, .form = NULL),
+    COMPUTED("fp4-4-64-F32-codes", BNB_BLOCK, BNB_BLOCK / 2, u8_dtype, compute_fp4, .form = NULL),
     COMPUTED("nf4-4-64-F32-scale", BNB_BLOCK, 4, f32_dtype, compute_maxima, .form = NULL),
     {.name = NULL},
 };

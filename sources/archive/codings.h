@@ -3,5 +3,5 @@
 
 #include "sources/archive/coding.h"
 
-extern const struct coding planes_codings[], fields_codings[], codes_codings[], computed_codings[],
+extern const struct coding planes_codings[], fields_codings[], codes_codings[], computed_codings[], scaled_codings[],
     difference_codings[];

@@ -21,7 +21,8 @@ ROWS, COLUMNS = 32, 256
 GGML = {"F32": (0, 1, 4), "F16": (1, 1, 2), "BF16": (30, 1, 2), "Q4_0": (2, 32, 18), "Q4_1": (3, 32, 20), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24), "Q8_0": (8, 32, 34),
         "Q2_K": (10, 256, 84), "Q3_K": (11, 256, 110), "Q4_K": (12, 256, 144), "Q5_K": (13, 256, 176), "Q6_K": (14, 256, 210), "IQ4_NL": (20, 32, 18), "IQ4_XS": (23, 256, 136)}
 ENGINES = {"mlx-4-64-BF16-codes": "U32", "mlx-4-64-BF16-scale": "BF16", "mlx-4-64-BF16-bias": "BF16", "mlx-3-32-BF16-codes": "U32", "int-4-128-BF16-codes": "I32", "int-4-128-BF16-scale": "BF16",
-           "nf4-4-64-F32-codes": "U8", "nf4-4-64-F32-scale": "F32"}
+           "nf4-4-64-F32-codes": "U8", "nf4-4-64-F32-scale": "F32", "fp4-4-64-F32-codes": "U8",
+           "e4m3-8-128-BF16-codes": "F8_E4M3", "i8-8-128-BF16-codes": "I8", "e2m1-4-32-BF16-codes": "U8", "e2m1-4-16-F32-codes": "U8"}
 random = np.random.default_rng(5)
 
 
@@ -76,7 +77,7 @@ def make_sources(encode, top):
     large = bf16((random.standard_normal((ROWS, 2048)) * 0.02).astype("<f4"))
     safetensors(top / "one/large.safetensors", {"large": ("BF16", large)})
     values = (large.astype("<u4") << 16).view("<f4")
-    safetensors(top / "two/engines.safetensors", {coding: (dtype, np.frombuffer(codings.compute(coding, values), "u1" if dtype == "U8" else "<u4" if dtype[1:] == "32" else "<u2")) for coding, dtype in ENGINES.items()})
+    safetensors(top / "two/engines.safetensors", {coding: (dtype, np.frombuffer(codings.compute(coding, values), "u1" if dtype[-1] == "8" or dtype[:2] == "F8" else "<u4" if dtype[1:] == "32" else "<u2")) for coding, dtype in ENGINES.items()})
     other = (random.standard_normal((8, COLUMNS)) * (random.random((8, COLUMNS)) < 0.3)).astype("<f4")
     gguf(top / "two/alone.gguf", {f"x.{kind}": (kind, 8, quantize(kind, other)) for kind in GGML if GGML[kind][1] > 1})
 

@@ -23,6 +23,8 @@ PACK6 = {"4": lambda s: [s[:, :4] & 63 | s[:, 4:8] >> 4 << 6, s[:, 8:12] & 63 | 
          "x": lambda s: [sum((s[:, k::4] >> 4 & 3) << 2 * k for k in range(4)), s[:, ::2] & 15 | s[:, 1::2] << 4]}
 NF4 = np.array([-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
                 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1], F)
+FP4 = np.array([0, 0.0625, 8, 12, 4, 6, 2, 3, 0, -0.0625, -8, -12, -4, -6, -2, -3], F) / F(12)
+FLOATS = {"e4m3": [(code & 7 | 8 * (code > 7)) * 2.0 ** (max(code >> 3, 1) - 10) for code in range(127)], "e2m1": [0, 0.5, 1, 1.5, 2, 3, 4, 6]}
 IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], F)
 
 
@@ -109,11 +111,23 @@ def as_kind(values, kind):  # rounded, as F32
     return (numbers.astype("<u4") << 16).view("<f4") if kind == "BF16" else numbers.astype(F)
 
 
-def quantized_group(engine, bits, kind, v):  # the codes, the scale and the bias of one group
+def nearest_float(levels, x):  # codes with their signs; of two equally near ones the even one
+    distances = np.abs(np.array(levels) - np.minimum(np.abs(x.astype("f8")), levels[-1])[:, None])
+    nearest = [np.flatnonzero(row == row.min()) for row in distances]
+    return [int(codes[0] if len(codes) == 1 or codes[0] % 2 == 0 else codes[1]) + (len(levels) + 1 & ~1) * int(np.signbit(y)) for codes, y in zip(nearest, x)]
+
+
+def quantized_group(engine, bits, kind, v, scale):  # the codes, the scale and the bias of one group
     steps = F(2**bits - 1)
-    if engine == "nf4":  # the nearest level; of two equally near ones the lower
-        scaled = v * (F(1) / max(np.abs(v).max(), F(1e-38)))
-        return [int((scaled[i] > (NF4[:-1] + NF4[1:]) / F(2)).sum()) for i in range(len(v))], np.abs(v).max(), None
+    if engine in ("nf4", "fp4"):  # the nearest level; of two equally near ones the lower
+        levels, scaled = {"nf4": NF4, "fp4": FP4}[engine], v * (F(1) / max(np.abs(v).max(), F(1e-38)))
+        order = sorted(range(16), key=lambda code: (levels[code], code))
+        bounds = (levels[order[:-1]] + levels[order[1:]]) / F(2)
+        return [order[int((x > bounds).sum())] for x in scaled], np.abs(v).max(), None
+    if engine in FLOATS or engine == "i8":
+        top = FLOATS[engine][-1] if engine in FLOATS else 127
+        quotients = as_kind(v / (scale or np.abs(v).max() / F(top) or F(1)), kind)
+        return nearest_float(FLOATS[engine], quotients) if engine in FLOATS else [int(x) % 256 for x in np.rint(quotients).clip(-128, 127)], None, None
     if engine == "int":
         scale = as_kind(np.array([np.abs(v).max() / (steps / F(2))], F), kind)[0]
         scale = scale if scale != 0 else F({"BF16": 0.0078125, "F16": 0.0009765625}[kind])
@@ -128,14 +142,14 @@ def quantized_group(engine, bits, kind, v):  # the codes, the scale and the bias
     return [int(x) for x in np.rint((v - bias) / scale).clip(0, steps)], scale, bias
 
 
-def quantize_groups(coding, values):  # the bytes of ENGINE-BITS-VALUES-TYPE-PART
+def quantize_groups(coding, values, scales):  # the bytes of ENGINE-BITS-VALUES-TYPE-PART
     engine, bits, columns, kind, part = coding.split("-")
     bits, groups, values = int(bits), [], as_kind(values, kind)
     values = np.where(np.isfinite(values), values, F(0))
-    for v in values.reshape(-1, int(columns)):
-        codes_of_group, scale, bias = quantized_group(engine, bits, kind, v)
+    for number, v in enumerate(values.reshape(-1, int(columns))):
+        codes_of_group, scale, bias = quantized_group(engine, bits, kind, v, None if scales is None else scales[number])
         if part == "codes":
-            if engine == "nf4":
+            if engine in ("nf4", "fp4"):
                 codes_of_group = [code for pair in zip(codes_of_group[1::2], codes_of_group[::2]) for code in pair]
             groups.append(sum(code << bits * i for i, code in enumerate(codes_of_group)).to_bytes(bits * len(v) // 8, "little"))
         else:
@@ -143,9 +157,9 @@ def quantize_groups(coding, values):  # the bytes of ENGINE-BITS-VALUES-TYPE-PAR
     return b"".join(groups)
 
 
-def compute(coding, values):  # what follows from the values alone
+def compute(coding, values, scales=None):  # what follows from the values, and of some codings from the scale of each group
     values = np.where(np.isfinite(values), values, F(0))
-    return stored(values, coding[5:]).tobytes() if coding.startswith("cast-") else quantize_groups(coding, values)
+    return stored(values, coding[5:]).tobytes() if coding.startswith("cast-") else quantize_groups(coding, values, scales)
 
 
 def frames_of(data):
@@ -161,11 +175,13 @@ def frames_of(data):
 
 def decode(coding, data, n_bytes, base=None):  # a chunk
     kind, _, t = coding.partition("-")
-    is_checked = kind in ("codes", "difference", "cast", "mlx", "int", "nf4")
+    is_scaled = kind in ("e4m3", "e2m1", "i8")
+    is_checked = is_scaled or kind in ("codes", "difference", "cast", "mlx", "int", "nf4", "fp4")
     frames = frames_of(data[:-12] if is_checked else data)
-    if kind in ("cast", "mlx", "int", "nf4"):
+    if is_scaled or kind in ("cast", "mlx", "int", "nf4", "fp4"):
+        scales = np.array([frames.pop(0) for _ in range(4)]).T.copy().view("<f4").ravel() if is_scaled else None
         with np.errstate(all="ignore"):
-            out = np.frombuffer(compute(coding, np.frombuffer(base, "<f4")), u8) ^ (frames[0] if frames else u8(0))
+            out = np.frombuffer(compute(coding, np.frombuffer(base, "<f4"), scales), u8) ^ (frames[0] if frames else u8(0))
     elif kind in ("raw", "zstd"):
         out = frames[0]
     elif kind in ("fields", "codes"):

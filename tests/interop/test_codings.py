@@ -12,7 +12,8 @@ ALONE = ["raw", "zstd", *(f"planes-{bits}" for bits in (8, 16, 32, 64)), *(f"rot
 CODES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"]
 COMPUTED = ["cast-F32", "cast-F16", "cast-BF16", "mlx-2-32-BF16-codes", "mlx-3-64-BF16-codes", "mlx-4-64-BF16-codes", "mlx-5-32-BF16-codes", "mlx-6-128-F16-codes", "mlx-8-64-BF16-codes",
             "mlx-4-64-BF16-scale", "mlx-4-64-BF16-bias", "mlx-8-32-F16-scale", "mlx-3-128-F16-bias", "int-4-128-BF16-codes", "int-4-128-BF16-scale", "int-8-128-F16-codes", "int-8-128-F16-scale",
-            "nf4-4-64-F32-codes", "nf4-4-64-F32-scale"]
+            "nf4-4-64-F32-codes", "nf4-4-64-F32-scale", "fp4-4-64-F32-codes"]
+SCALED = [f"{engine}-{columns}-{kind}-codes" for engine, columns in (("e4m3-8", 128), ("e4m3-8", 32), ("i8-8", 128), ("i8-8", 32), ("e2m1-4", 32), ("e2m1-4", 16)) for kind in ("BF16", "F16", "F32")]
 CHECKSUM = 12  # bytes of the frame that ends a chunk with an input
 GUESSED = ["Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"]
 random = np.random.default_rng(1)
@@ -79,6 +80,21 @@ with tempfile.TemporaryDirectory() as name:
             plain = bytearray(compute(coding, weights))
         size = returns(scratch, coding, bytes(plain), weights.tobytes())
         check(size == CHECKSUM, f"{coding}: all that numpy computes follows, {size} bytes are stored")
+        for i in range(0, len(plain), 97):
+            plain[i] ^= 64
+        returns(scratch, coding, bytes(plain), weights.tobytes())
+        returns(scratch, coding, bytes(plain), strange.reshape(-1)[::4].astype("<f4").tobytes())
+
+    for coding in SCALED:  # with a scale for each row of 512 values, or for all
+        weights, top = floats.reshape(-1)[::4].copy(), {"e4m3": 448, "i8-8": 127, "e2m1": 6}[coding[:4]]
+        columns = int(coding.split("-")[2])
+        for row in 512, weights.size:
+            scales = np.repeat(np.abs(weights.reshape(-1, row)).max(1) / np.float32(top), row // columns)
+            scales[scales == 0] = 1
+            with np.errstate(all="ignore"):
+                plain = bytearray(compute(coding, weights, scales))
+            size = returns(scratch, coding, bytes(plain), weights.tobytes())
+            check(size and size < CHECKSUM + 100 + 13 * weights.size // row, f"{coding}: a scale for each {row} values has {size} bytes")
         for i in range(0, len(plain), 97):
             plain[i] ^= 64
         returns(scratch, coding, bytes(plain), weights.tobytes())

@@ -483,7 +483,7 @@ static unsigned rank_of(struct packing *packing, size_t index)
         source != NULL ? extents_of(source, source_name(source), &count) : (count = 0, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct dtype *dtype = extents[i].dtype;
-        bool is_float = dtype != NULL && dtype->kind == DTYPE_FLOAT;
+        bool is_float = dtype != NULL && dtype->kind == DTYPE_FLOAT && dtype->block_bytes > 1;
         if (dtype != NULL && !is_float)
             n_bytes[QUANTIZED] += extents[i].length * WEIGHT;
         else

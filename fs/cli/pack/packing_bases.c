@@ -114,7 +114,8 @@ static bool units_follow(const struct base_query *query, const struct coding *co
         return false;
     memcpy(computed, stored, n_bytes);
     coding->compute(coding, values, computed, n);
-    const size_t allowed = coding->dtype->kind == DTYPE_FLOAT ? 0 : (n_bytes - 1) / FEW;
+    const bool is_number = coding->dtype->kind == DTYPE_FLOAT && coding->dtype->block_bytes > 1;
+    const size_t allowed = is_number ? 0 : (n_bytes - 1) / FEW;
     return count_differing(computed, stored, n_bytes) <= allowed;
 }
 

@@ -423,12 +423,22 @@ start_server() {
     "$PYTHON" "$BATS_TEST_DIRNAME/pack_kills.py" "$WFS" src "$BATS_TEST_TMPDIR/kills" 2
 }
 
+# faults KIND...: prints how many faults pack_faults.py tried. A disk takes most of the time for fsync, memory none.
+faults() {
+    local scratch=$BATS_TEST_TMPDIR
+    [ ! -w /dev/shm ] || scratch=$(mktemp -d /dev/shm/wfs-XXXXXX)
+    "$PYTHON" "$BATS_TEST_DIRNAME/pack_faults.py" "$WFS" little "$scratch/faults" "$@" >tried || echo 0 >tried
+    rm -rf "$scratch/faults"
+    [ "$scratch" = "$BATS_TEST_TMPDIR" ] || rmdir "$scratch"
+    cut -d' ' -f1 tried
+}
+
 @test "pack: no kill at a system call loses a file, and the same command goes on" {
     ! grep -qE '__(asan|tsan)_init' "$WFS" || skip "the calls of a sanitizer would count, too"
     need_strace
     rm -rf little
     "$PYTHON" "$BATS_TEST_DIRNAME/pack.py" small little
-    "$PYTHON" "$BATS_TEST_DIRNAME/pack_faults.py" "$WFS" little "$BATS_TEST_TMPDIR/faults" /^{rename,unlink,link,mkdir}:kill
+    [ "$(faults /^{rename,unlink,link,mkdir}:kill)" -ge 40 ]
 }
 
 @test "pack: no system call that fails loses a file, and each is reported" {
@@ -436,7 +446,7 @@ start_server() {
     need_strace
     rm -rf little
     "$PYTHON" "$BATS_TEST_DIRNAME/pack.py" small little
-    "$PYTHON" "$BATS_TEST_DIRNAME/pack_faults.py" "$WFS" little "$BATS_TEST_TMPDIR/faults" /^{rename,unlink,link,mkdir}:EIO write:ENOSPC
+    [ "$(faults /^{rename,unlink,link,mkdir}:EIO write:ENOSPC)" -ge 60 ]
 }
 
 @test "pack --replace: an archive on another disk, which is full" {

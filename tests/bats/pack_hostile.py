@@ -40,8 +40,8 @@ def lines(*values):
 
 
 def pack(tensors, chunks, n_chunks=None, length=None, body=b""):
-    """A pack whose list is `tensors`, and whose table of chunks is `chunks`."""
-    text = frame(lines(*tensors))
+    """A pack whose list is `tensors`, or the bytes of a list, and whose table of chunks is `chunks`."""
+    text = frame(tensors if isinstance(tensors, bytes) else lines(*tensors))
     content = text + b"".join(struct.pack("<I", size) for size in chunks)
     content += struct.pack("<QQ8s", len(text) if length is None else length, len(chunks) if n_chunks is None else n_chunks, b"wfs-pack")
     return body + struct.pack("<II", 0x184D2A57, len(content)) + content
@@ -80,8 +80,8 @@ class Archive:
             file.write(text if text is not None else json.dumps({"schemaVersion": 2, "manifests": self.index}))
 
 
-def file_of(size, *segments, name="a"):
-    return frame(lines(ROOT, {"path": name, "kind": "file", **ENTRY, "size": size, "sha256": HASH}, *segments))
+def file_of(size, *segments, name="a", more=b""):
+    return frame(lines(ROOT, {"path": name, "kind": "file", **ENTRY, "size": size, "sha256": HASH}, *segments) + more)
 
 
 def tensor(length, coding="raw", **more):
@@ -121,16 +121,16 @@ def manifests(archive):
     many = {"mediaType": TYPE + ".pack.v1+zstd", "digest": "sha256:" + HASH, "size": 9}
 
     def layers_of_many(a):
-        """A manifest of 4 MB that thousands of sources share: each would hold its layers."""
+        """A manifest of 4 MB that a thousand sources share: each would hold its layers."""
         manifest = a.manifest([{"mediaType": TYPE + ".files.v1+zstd", **a.blob(file_of(0))}] + [many] * 25000)
-        for i in range(15000):
+        for i in range(1000):
             a.add(manifest, f"{i}")
 
     yield from archive("many layers", layers_of_many, "more than 524288 layers")
 
     def bytes_of_many(a):
         manifest = a.manifest([{"mediaType": TYPE + ".files.v1+zstd", **a.blob(file_of(0))}], annotations={"x": "y" * 4000000})
-        for i in range(15000):
+        for i in range(1000):
             a.add(manifest, f"{i}")
 
     yield from archive("many bytes", bytes_of_many, "its manifests have more than 128 MB")
@@ -146,8 +146,8 @@ def lists(archive):
     yield from archive("one line", list_of(lambda: frame(b" " * (128 << 20))), "longer than 65536 bytes")
     yield from archive("empty lines", list_of(lambda: frame(b"\n" * (128 << 20))), "line 1 of its list")
     folder = b'{"path":"%07d","kind":"folder","mode":0,"mtime":[0,0]}\n'
-    yield from archive("many folders", list_of(lambda: frame(lines(ROOT) + b"".join(folder % i for i in range(1000000)))), "more than a list of its size may")
-    yield from archive("many segments", list_of(lambda: file_of(2 << 20, *([[1]] * (2 << 20)))), "more than a list of its size may")
+    yield from archive("many folders", list_of(lambda: frame(lines(ROOT) + b"".join(folder % i for i in range(300000)))), "more than a list of its size may")
+    yield from archive("many segments", list_of(lambda: file_of(2 << 20, more=b"[1]\n" * (2 << 20))), "more than a list of its size may")
     yield from archive("cut off", list_of(lambda: file_of(0)[:-4]), "ends within a line")
     window = struct.pack("<IBB", 0xFD2FB528, 0, 0xA8) + b"\x01\x00\x00"
     yield from archive("window of 2 GB", list_of(lambda: window), "requires too much memory")
@@ -181,7 +181,7 @@ def packs(archive):
     yield from archive("unknown coding", pack_of(lambda: pack([tensor(65536, "future-8")], [len(sound)], body=sound)), "coding 'future-8' is unknown")
     cast = tensor(65536, "cast-F32", input=[HASH, 0, "F32"])
     yield from archive("no input", pack_of(lambda: pack([cast], [12], body=sound[:12])), "a pack that no manifest lists")
-    yield from archive("many tensors", pack_of(lambda: pack([tensor(1)] * 1000000, [9])), "more")
+    yield from archive("many tensors", pack_of(lambda: pack(lines(tensor(1)) * 300000, [9])), "more")
 
 
 def links(archive):

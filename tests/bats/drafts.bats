@@ -95,6 +95,24 @@ EOF
     "$WFS" info -o "base=$target" "$draft" | grep -q "^notes .*mask_embedding.pt: not a checkpoint"
 }
 
+# What the converter subtracts from, adds to and drops of these drafts comes back.
+@test "the GGUF of a draft model becomes the draft again" {
+    "$WFS" cat -o "base=$BASE" "$DRAFT" model.gguf >"$BATS_TEST_TMPDIR/eagle.gguf"
+    "$WFS" cp -r "$BATS_TEST_TMPDIR/eagle.gguf" hf "$BATS_TEST_TMPDIR/eagle"
+    [ "$(jq -c '[.architectures[0], .draft_vocab_size, .vocab_size, .eagle_aux_hidden_state_layer_ids, .target_hidden_size,
+        .num_hidden_layers, .norm_before_fc]' "$BATS_TEST_TMPDIR/eagle/config.json")" = '["LlamaForCausalLMEagle3",2,5,[2,4,6],4,1,false]' ]
+    [ "$("$WFS" ls "$BATS_TEST_TMPDIR/eagle" tensors | tr '\n' ' ')" = "d2t fc.weight " ]
+    same "$WFS" cat "$BATS_TEST_TMPDIR/eagle" tensors/d2t/raw == "$WFS" cat "$DRAFT" tensors/d2t/raw
+    same "$WFS" cat -o "base=$BASE" "$BATS_TEST_TMPDIR/eagle" tensors/d2t/raw == "$WFS" cat "$DRAFT" tensors/d2t/raw
+
+    "$WFS" cat -o "base=$BASE" "$BATS_FILE_TMPDIR/windows" model.gguf >"$BATS_TEST_TMPDIR/dflash.gguf"
+    "$WFS" cp -r "$BATS_TEST_TMPDIR/dflash.gguf" hf "$BATS_TEST_TMPDIR/dflash"
+    [ "$(jq -c '[.architectures[0], .block_size, .dflash_config, .vocab_size, .use_sliding_window, .sliding_window, .layer_types]' \
+        "$BATS_TEST_TMPDIR/dflash/config.json")" = \
+        '["DFlashDraftModel",16,{"target_layer_ids":[1],"mask_token_id":3},5,true,6,["sliding_attention","sliding_attention"]]' ]
+    [ "$("$WFS" ls "$BATS_TEST_TMPDIR/dflash" tensors | tr '\n' ' ')" = "fc.weight norm.weight " ]
+}
+
 @test "a draft model without a base shows everything else, and says why" {
     "$WFS" cat "$DRAFT" model.safetensors | cmp - "$DRAFT/model.safetensors"
     run "$WFS" cat "$DRAFT" model.gguf

@@ -1,6 +1,7 @@
 """Hugging Face to GGUF and back: hf/ of the F32 GGUF of a checkpoint has its tensors, bit for bit, its tokenizer and its logits; and the
 model.gguf of the mounted hf/ of a mounted GGUF is the same file. For the golden checkpoints that WFS_GOLDEN names."""
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -121,9 +122,11 @@ OTHER_HALF = ("visual.", "vision_tower.", "vision_model.", "multi_modal_projecto
 INEXACT = {"A_log": 1e-6, "norm": 6e-8}
 
 
-# Families of the newest builds that have no way back, by checkpoint: a note says so. Drafts need the model they draft for.
-NO_WAY_BACK = ("Qwen3-TTS-12Hz-0.6B-Base",)
-DRAFTS = ("DSpark", "DFlash", "dspark", "assistant", "lora")
+# Families of the newest builds that have no way back, by checkpoint: a note names what is lost.
+NO_WAY_BACK = {"Qwen3-TTS-12Hz-0.6B-Base": "a GGUF of the architecture qwen3tts does not have the text embedding",
+               "DeepSeek-V4-Flash-DSpark": "a GGUF of the architecture dflash does not have the number of layers of the model"}
+# Tensors that a draft's GGUF has in another order, by checkpoint: halves of heads instead of pairs.
+OTHERWISE = {"Ling-3.0-DSpark": ("q_proj", "k_proj", "q_norm", "k_norm")}
 
 
 def of_text(name):
@@ -138,7 +141,7 @@ def comparable(tensors):
         name = of_text(name)
         tensor = tensor.flatten() if name.endswith("A_log") else tensor  # whose axes of one differ among makers
         stem, _, last = name.rpartition(".")
-        if any(part in name for part in OTHER_HALF):
+        if any(part in name for part in OTHER_HALF) or name == "model.t2d":
             continue
         if ".ngram_embedding.shard_" in name:
             shards[int(stem.rpartition("_")[2])] = tensor
@@ -163,6 +166,8 @@ def same_text_half(name, folder, shown):
         differing = sorted(original.keys() ^ back.keys())
         interop.check(False, f"{name}: {len(differing)} of {len(original)} tensors: {differing[:6]}")
     for key in original.keys() & back.keys():
+        if any(part in key for part in OTHERWISE.get(name, ())):
+            continue
         before, after = original[key].float(), back[key].float()
         if "embed_tokens" in key:  # as many rows as there are tokens: without those that nothing uses, or with zeros
             rows = min(len(before), len(after))
@@ -173,23 +178,36 @@ def same_text_half(name, folder, shown):
         interop.check(same, f"{name}: {key} of {list(before.shape)} and {list(after.shape)}")
 
 
+def targets(kind):
+    """The model that each draft of a set drafts for."""
+    if kind != "families3" or "WFS_GOLDEN" not in os.environ:
+        return {}
+    sys.path.insert(0, os.environ["WFS_GOLDEN"])
+    sys.dont_write_bytecode = True
+    from families3 import MODELS
+
+    return {name: model["target"] for name, model in MODELS.items() if "target" in model}
+
+
 def further_set(kind):
     """Families that transformers may be too old for: their tensors."""
     checkpoints, _ = interop.golden_checkpoints(kind)
+    beside = targets(kind)
     for name, folder in checkpoints.items():
         config = folder / "config.json"
         if len(sys.argv) > 1 and name not in sys.argv[1:] or not config.exists() or "quantization_config" in config.read_text():
             continue
-        if any(part in name for part in DRAFTS):
+        if "lora" in name:
             continue
+        options = ["-o", f"base={folder.parent / beside[name]}"] if name in beside else []
         with tempfile.TemporaryDirectory() as directory:
             gguf, hf = pathlib.Path(directory) / "f32.gguf", pathlib.Path(directory) / "hf"
-            made = interop.wfs("cp", folder, "gguf/model-F32.gguf", gguf)
+            made = interop.wfs("cp", *options, folder, "gguf/model-F32.gguf", gguf)
             if interop.check(made.returncode == 0, f"{name}: {made.stderr.decode()}"):
                 made = interop.wfs("cp", "-r", gguf, "hf", hf)
                 if name in NO_WAY_BACK:
                     notes = json.loads(interop.wfs("info", "--json", gguf).stdout)["notes"]
-                    told = any("a GGUF of the architecture qwen3tts does not have the text embedding" in note for note in notes)
+                    told = any(NO_WAY_BACK[name] in note for note in notes)
                     interop.check(told and not (hf / "config.json").exists(), f"{name}: notes {notes}")
                 elif interop.check((hf / "config.json").exists(), f"{name}: no config.json: {made.stderr.decode()}"):
                     same_text_half(name, folder, hf)

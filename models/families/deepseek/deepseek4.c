@@ -306,7 +306,9 @@ static bool finish_draft(struct model_builder *builder, const struct vocab_input
 
 const struct family deepseek4_dspark_family = {
     .name = "dflash-deepseek4",
-    .no_forms = DRAFT_LOST,
+    .told_by = "key:hyper_connection.count",
+    .no_forms = "the number of layers of the model whose config.json the draft shares, nor the layers below mtp. of "
+                "its single tensors",
     .architecture = "dflash",
     .summary = "DeepSeek V4's DSpark",
     .hf = FAMILY_NAMES({"DeepseekV4DSparkModel"}),

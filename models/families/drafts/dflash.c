@@ -4,13 +4,17 @@
 #include "models/families/drafts/drafts.h"
 #include "models/families/layers.h"
 #include "models/families/qwen/qwen.h"
+#include "quant/views/convert.h"
+#include "text/json_write.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 static const struct relation_row tensors[] = {
     {"model.t2d", NULL},
     {"model.d2t", NULL},
+    {"d2t", "d2t", .map = &draft_steps, .backward_only = true},
     {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", "(head pair half) ... -> (head half pair) ...", "head",
      .when = "adjacent_pairs"},
     {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", "(kv_head pair half) ... -> (kv_head half pair) ...",
@@ -38,12 +42,14 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
                                  const char *name)
 {
     static const char prefix[] = "model.";
-    if (direction == FORWARD && !text_starts_with(name, prefix))
+    if (direction == BACKWARD)
+        return text_starts_with(name, prefix) ? name + strlen(prefix) : name;
+    if (!text_starts_with(name, prefix))
         name = arena_printf(arena, "%s%s", prefix, name);
     bool is_left_out =
         (text_starts_with(name, "model.embed_tokens.") && dimensions_get(dimensions, "embedding") == 0) ||
         (text_starts_with(name, "model.lm_head.") && dimensions_get(dimensions, "own_head") == 0);
-    return direction == FORWARD && is_left_out ? NULL : name;
+    return is_left_out ? NULL : name;
 }
 
 extern const struct family dflash_family, muse_glimmer_assistant_family;
@@ -384,9 +390,93 @@ static const struct key_row draft_keys[] = {
     {0},
 };
 
+/* Returns the target layers, counted without the embedding. */
+static const char *make_target_layers(const struct config_material *material)
+{
+    enum { MOST_LAYERS = 1024 };
+    struct gguf_array layers;
+    struct error unused;
+    const char *list = "";
+    uint64_t layer;
+    if (!gguf_get_array(material->kvs, "dflash.target_layers", material->arena, &layers, &unused) ||
+        layers.count > MOST_LAYERS)
+        return NULL;
+    for (uint64_t i = 0; i < layers.count && gguf_array_u64(&layers, i, &layer); i++)
+        list = arena_printf(material->arena, "%s%s%" PRIi64, list, i > 0 ? ", " : "", (int64_t)layer - 1);
+    return arena_printf(material->arena, "[%s]", list);
+}
+
+static const char *make_dflash_config(const struct config_material *material)
+{
+    const char *layers = make_target_layers(material);
+    return arena_printf(material->arena, "{\n    \"target_layer_ids\": %s\n  }", layers != NULL ? layers : "[]");
+}
+
+static const char *make_use_of_window(const struct config_material *material)
+{
+    return gguf_kvs_find(material->kvs, "dflash.attention.sliding_window") != NULL ? "true" : NULL;
+}
+
+static const char *make_markov_rank(const struct config_material *material)
+{
+    const struct tensor *tensor = tensor_set_find_text(material->tensors, "markov_w1.weight");
+    return tensor != NULL && tensor->rank == 2 ? arena_printf(material->arena, "%" PRIu64, tensor->shape[1]) : NULL;
+}
+
+static const struct config_row common_rows[] = {
+    {"tie_word_embeddings", FROM_TEXT, .text = "false"},
+    {"block_size", FROM_KEY, "block_size"},
+    {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"sliding_window", FROM_KEY, "attention.sliding_window"},
+    {"use_sliding_window", .make = make_use_of_window},
+    {0},
+};
+
+static const struct config_row dflash_rows[] = {
+    {"dflash_config", .make = make_dflash_config},
+    {"dflash_config.mask_token_id", FROM_KEY, ".tokenizer.ggml.mask_token_id"},
+    {"dflash_config.causal", FROM_KEY, "attention.causal"},
+    {"dflash_config.attention_value_scale", FROM_KEY, "attention.value_scale"},
+    {"dflash_config.conv_kernel_size", FROM_KEY, "conv_kernel_size"},
+    {"dflash_config.conv_group_size", FROM_KEY, "conv_group_size"},
+    {"dflash_config.selector_rank", FROM_KEY, "selector_rank"},
+    {"dflash_config.selector_top_k", FROM_KEY, "selector_top_k"},
+    {"dflash_config.output_multiplier", FROM_KEY, "logit_scale"},
+    {"dflash_config.final_logit_softcapping", FROM_KEY, "final_logit_softcapping"},
+    {"dflash_config.input_embedding_scale", FROM_KEY, "embedding_scale"},
+    {0},
+};
+
+static const struct config_row dspark_rows[] = {
+    {"target_layer_ids", .make = make_target_layers},
+    {"mask_token_id", FROM_KEY, ".tokenizer.ggml.mask_token_id"},
+    {"is_causal", FROM_KEY, "attention.causal"},
+    {"sample_from_anchor", FROM_KEY, "sample_from_anchor"},
+    {"markov_head_type", FROM_TEXT, .text = "'vanilla'"},
+    {"markov_rank", .make = make_markov_rank},
+    {0},
+};
+
+/* The numbers that DFlash has in dflash_config. */
+static const struct config_row dspark_number_rows[] = {
+    {"output_multiplier", FROM_KEY, "logit_scale"},
+    {"final_logit_softcapping", FROM_KEY, "final_logit_softcapping"},
+    {"input_embedding_scale", FROM_KEY, "embedding_scale"},
+    {0},
+};
+
+#define DRAFT_TABLES(...) CONFIG_TABLES(silu_rows, attention_bias_rows, draft_rows, common_rows, __VA_ARGS__)
+
 const struct family dflash_family = {
     .name = "dflash",
-    .no_forms = DRAFT_LOST,
+    .told_by = "!key:hidden_activation !key:hyper_connection.count",
+    .forms = CONFIG_FORMS(
+        {"DSparkDraftModel", "qwen3", "key:sample_from_anchor !key:attention.value_scale",
+         DRAFT_TABLES(dspark_rows, dspark_number_rows), DRAFT_NOTE},
+        {"DSparkDraftModel", "qwen3", "key:sample_from_anchor", DRAFT_TABLES(dflash_rows, dspark_rows), DRAFT_NOTE},
+        {"DFlash2DraftModel", "qwen3", "key:conv_kernel_size", DRAFT_TABLES(dflash_rows), DRAFT_NOTE},
+        {"DFlashDraftModel", "qwen3", NULL, DRAFT_TABLES(dflash_rows), DRAFT_NOTE}),
     .summary = "DFlash 1 and 2, DSpark",
     .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"DFlash2DraftModel", .since = 10662}, {"Qwen3DSparkModel"},
                        {"DSparkDraftModel"}, {"DSparkSpeculator"}, {"Lfm2DSparkDraftModel", .since = 10593},
@@ -421,8 +511,7 @@ static bool emit_assistant_targets(struct model_builder *builder, struct error *
 }
 
 const struct family muse_glimmer_assistant_family = {
-    .name = "dflash-muse-glimmer",
-    .no_forms = DRAFT_LOST,
+    .name = "dflash-muse-glimmer", /* whose GGUF is that of a DFlash */
     .architecture = "dflash",
     .summary = "Muse Glimmer's draft",
     .hf = FAMILY_NAMES({"MuseGlimmerAssistantModel"}),
@@ -568,9 +657,51 @@ static bool set_gemma4_mask(struct model_builder *builder, const struct vocab_in
     return true;
 }
 
+/* Returns the rope, whose factors are 1 where a head rotates. */
+static const char *make_gemma4_rope(const struct config_material *material)
+{
+    enum { MOST_FACTORS = UINT16_MAX };
+    char share[JSON_FLOAT_TEXT], theta[JSON_FLOAT_TEXT];
+    const struct tensor *factors = tensor_set_find_text(material->tensors, "rope_freqs.weight");
+    double base = 10000, n_rotated = 0;
+    gguf_get_f64(material->kvs, "dflash.rope.freq_base", &base);
+    bool is_partial = factors != NULL && factors->dtype == &f32_dtype && factors->rank == 1 &&
+                      factors->refusal == NULL && factors->shape[0] > 0 && factors->shape[0] <= MOST_FACTORS;
+    uint64_t n = is_partial ? factors->shape[0] : 0;
+    float *values = arena_array(material->arena, n + 1, sizeof *values);
+    if (is_partial && !convert_values(tensor_view(factors, material->arena), 0, n, values, material->error)) {
+        *material->failed = true;
+        return NULL;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        n_rotated += values[i] == 1;
+    const char *line = is_partial ? arena_printf(material->arena, "      \"partial_rotary_factor\": %s,\n",
+                                                 json_f64_text(n_rotated / (double)n, share))
+                                  : "";
+    return arena_printf(material->arena,
+                        "{\n    \"full_attention\": {\n%s      \"rope_theta\": %s,\n      \"rope_type\": \"%s\"\n    }"
+                        "\n  }",
+                        line, json_f32_text((float)base, theta), is_partial ? "proportional" : "default");
+}
+
+static const struct config_row gemma4_rows[] = {
+    {"num_global_key_value_heads", FROM_KEY, "attention.head_count_kv"},
+    {"global_head_dim", FROM_KEY, "attention.key_length"},
+    {"attention_k_eq_v", FROM_TEXT, .text = "true"},
+    {"layer_types", FROM_LAYERS, "blk.{}.attn_q.weight", "'full_attention'|'full_attention'"},
+    {"hidden_activation", FROM_KEY, "hidden_activation"},
+    {"rope_parameters", .make = make_gemma4_rope},
+    {"rope_theta", FROM_NOWHERE},
+    {"rope_scaling", FROM_NOWHERE},
+    {"partial_rotary_factor", FROM_NOWHERE},
+    {0},
+};
+
 const struct family gemma4_dspark_family = {
     .name = "dflash-gemma4",
-    .no_forms = DRAFT_LOST,
+    .told_by = "key:hidden_activation",
+    .forms = CONFIG_FORMS({"Gemma4DSparkModel", "gemma4_text", NULL,
+                           CONFIG_TABLES(draft_rows, common_rows, dspark_rows, gemma4_rows), DRAFT_NOTE}),
     .architecture = "dflash",
     .summary = "Gemma 4's DSpark",
     .since = 11138,

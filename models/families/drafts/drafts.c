@@ -2,6 +2,7 @@
 
 #include "base/little_endian.h"
 #include "models/family/tensors.h"
+#include "quant/views/add_place.h"
 #include "quant/views/convert.h"
 
 #include <inttypes.h>
@@ -94,6 +95,53 @@ bool draft_add_tokens(struct model_builder *builder, uint64_t n_vocab, struct er
     tensor_set_add_view(builder->model->tensors, name, view_literal(arena, &i64_dtype, 1, &n_ids, ids));
     return true;
 }
+
+static const struct view *add_places(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                     const struct view *view)
+{
+    (void)dimensions;
+    return view->dtype == &i64_dtype ? view_add_place(arena, view, direction == FORWARD ? 1 : -1) : view;
+}
+
+const struct elementwise draft_steps = {
+    .forward_text = "x + place",
+    .backward_text = "x - place",
+    .apply = add_places,
+    .exactness = "exact",
+};
+
+static const char *make_vocab_size(const struct config_material *material)
+{
+    static const char *const with_rows[] = {"token_embd.weight", "markov_w1.weight"};
+    struct gguf_array tokens;
+    struct error unused;
+    for (size_t i = 0; i < sizeof with_rows / sizeof *with_rows; i++) {
+        const struct tensor *tensor = tensor_set_find_text(material->tensors, with_rows[i]);
+        if (tensor != NULL && tensor->rank == 2)
+            return arena_printf(material->arena, "%" PRIu64, tensor->shape[0]);
+    }
+    if (!gguf_get_array(material->kvs, "tokenizer.ggml.tokens", material->arena, &tokens, &unused))
+        return NULL;
+    return arena_printf(material->arena, "%" PRIu64, tokens.count);
+}
+
+/* Checks d2t, too: config.json is made before tensors are named. */
+static const char *make_draft_vocab_size(const struct config_material *material)
+{
+    const struct tensor *table = tensor_set_find_text(material->tensors, "d2t");
+    if (table == NULL)
+        return NULL;
+    *material->failed = table->dtype != &i64_dtype || table->rank != 1;
+    if (*material->failed)
+        error_set(material->error, "tensor 'd2t' is not a vector of I64");
+    return *material->failed ? NULL : arena_printf(material->arena, "%" PRIu64, table->shape[0]);
+}
+
+const struct config_row draft_rows[] = {
+    {"vocab_size", .make = make_vocab_size},
+    {"draft_vocab_size", .make = make_draft_vocab_size},
+    {0},
+};
 
 bool draft_has_mask(const struct checkpoint *draft)
 {

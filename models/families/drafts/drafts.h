@@ -5,8 +5,10 @@
 #include "formats/documents.h"
 #include "models/families/shared.h"
 
-/* family.no_forms of drafts. */
-#define DRAFT_LOST "the class of the draft model, nor the tensors that it shares with the model it drafts for"
+/* For forms of drafts. */
+#define DRAFT_NOTE                                                                                                     \
+    "a draft model: the tokenizer is that of the model it drafts for; its class, the usual one of several with the "   \
+    "same GGUF, is in Python files that are not in the GGUF"
 
 /* Opens config.json of the target model; without one, the error names -o base=. */
 bool draft_open_target(const struct model_builder *builder, struct document **ret_config, struct error *error);
@@ -25,6 +27,12 @@ bool draft_list_target_layers(struct model_builder *builder, const struct json *
 /* Adds the tensor d2t, if the checkpoint has it: the target model's token, below `n_vocab`, for each token of the draft
  * model, which stores the difference of the two numbers. */
 bool draft_add_tokens(struct model_builder *builder, uint64_t n_vocab, struct error *error);
+
+/* On the way back, turns d2t into differences again. */
+extern const struct elementwise draft_steps;
+
+/* Rows of config.json: vocab_size, by a matrix or the tokenizer, and draft_vocab_size, by d2t. */
+extern const struct config_row draft_rows[];
 
 /* The file of a draft model with a row for the token that stands for unknown ones, which the target has not trained:
  * {"mask_token_id": ID, "embedding": ROW}, as torch saves it. models/derive/target.c opens it as BASE_MASK. */

@@ -4,6 +4,7 @@
 #include "models/families/drafts/drafts.h"
 #include "models/families/llama/llama.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Some models have no class of their own. */
@@ -16,6 +17,7 @@ static const struct relation_row tensors[] = {
     {"input_norm", "enc.output_norm"},
     {"model.layers.{}.hidden_norm", "blk.{}.attn_norm_2"},
     {"d2t", NULL},
+    {"d2t", "d2t", .map = &draft_steps, .backward_only = true},
     {"t2d", NULL},
     {0},
 };
@@ -28,7 +30,11 @@ static bool applies(const struct hparams *hparams)
 static const char *rename_layer(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                 const char *name)
 {
-    static const char middle[] = "midlayer.";
+    static const char middle[] = "midlayer.", prefix[] = "model.", layer[] = "model.layers.0.";
+    if (direction == BACKWARD && text_starts_with(name, layer))
+        return arena_printf(arena, "%s%s", middle, name + strlen(layer));
+    if (direction == BACKWARD && text_starts_with(name, prefix))
+        return name + strlen(prefix);
     bool is_layer = direction == FORWARD && text_starts_with(name, middle);
     return is_layer ? arena_printf(arena, "model.layers.0.%s", name + strlen(middle)) : name;
 }
@@ -93,9 +99,30 @@ static void arrange(struct model_builder *builder)
     builder_put_last(builder, "d2t");
 }
 
+static const char *make_draft_vocab_size(const struct config_material *material)
+{
+    const struct tensor *head = tensor_set_find_text(material->tensors, "output.weight");
+    if (head != NULL && head->rank == 2)
+        return arena_printf(material->arena, "%" PRIu64, head->shape[0]);
+    return tensor_set_find_text(material->tensors, "d2t") == NULL ? "null" : NULL;
+}
+
+/* The converter knows the draft by draft_vocab_size, also if d2t and the head are missing. */
+static const struct config_row config_rows[] = {
+    {"draft_vocab_size", .make = make_draft_vocab_size},
+    {"target_hidden_size", FROM_KEY, "target_hidden_size"},
+    {"eagle_aux_hidden_state_layer_ids", FROM_KEY, "target_layers"},
+    {"norm_before_residual", FROM_KEY, "norm_before_residual"},
+    {"norm_before_fc", FROM_KEY, "norm_before_fc"},
+    {"vocab_size", FROM_KEY, "vocab_size"},
+    {"tie_word_embeddings", FROM_TEXT, .text = "false"},
+    {0},
+};
+
 const struct family eagle3_family = {
     .name = "eagle3",
-    .no_forms = DRAFT_LOST,
+    .forms = CONFIG_FORMS({"LlamaForCausalLMEagle3", "llama", NULL,
+                           CONFIG_TABLES(silu_rows, attention_bias_rows, draft_rows, config_rows), DRAFT_NOTE}),
     .summary = "EAGLE-3",
     .hf = names,
     .tensors = {tensors, llama_tensors, decoder_tensors},

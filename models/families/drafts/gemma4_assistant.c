@@ -18,6 +18,7 @@ static const struct key_row keys[] = {
 
 const struct family gemma4_assistant_family = {
     .name = "gemma4-assistant",
+    .no_forms = "the list of likely tokens below masked_embedding., nor whether there was one",
     .summary = "Gemma 4 draft models",
     .hf = FAMILY_NAMES({"Gemma4AssistantForCausalLM"}, {"Gemma4UnifiedAssistantForCausalLM"}),
     .tensors = {tensors, gemma4_tensors, qk_norm_tensors, decoder_tensors},

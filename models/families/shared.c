@@ -121,9 +121,10 @@ static bool emit_rope_scaling(struct model_builder *builder, struct error *error
 
 static bool emit_rope_sections(struct model_builder *builder, struct error *error)
 {
-    const struct json *section = json_first(hparams_rope(builder->model->hparams, "mrope_section"));
+    const struct json *sections = hparams_rope(builder->model->hparams, "mrope_section"),
+                      *section = json_first(sections);
     struct buffer elements = {0};
-    if (section == NULL)
+    if (!json_is(sections, JSON_ARRAY))
         return true;
     for (unsigned i = 0; i < 4; i++, section = section ? json_next(section) : NULL) {
         int64_t number = 0;

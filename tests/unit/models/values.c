@@ -120,6 +120,8 @@ static const struct {
     /* Of a pattern there are the layers that do not predict. */
     {EXAONE4 "\"sliding_window\":6,\"sliding_window_pattern\":2,\"num_nextn_predict_layers\":1}",
      "exaone4.attention.sliding_window_pattern", 1, "mtp.fc"},
+    {EXAONE4 "\"rope_scaling\":{\"rope_type\":\"default\",\"mrope_section\":[]}}", "exaone4.rope.dimension_sections",
+     4},
     /* There may be a window and no layers that look at it. */
     {EXAONE4 "\"sliding_window\":6}", "exaone4.attention.sliding_window", 6},
     {JAMBA "}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},

@@ -94,7 +94,13 @@ static bool emit_attention(struct model_builder *builder, struct error *error)
         return false;
     mark_attention(builder->model->hparams, &layers);
     layers_note_later_names(builder, hparams_get(builder->model->hparams, "layer_types"));
-    bool has_rope = !has_mamba_layers(builder->model->hparams) || strcmp(builder->hf->name, "BambaForCausalLM") == 0;
+    bool is_bamba = strcmp(builder->hf->name, "BambaForCausalLM") == 0;
+    bool has_rope = !has_mamba_layers(builder->model->hparams) || is_bamba;
+    if (is_bamba)
+        checkpoint_note(
+            builder->model->checkpoint, SUBJECT_GGUF,
+            "Bamba's rope turns the first half of each head, but the converter orders queries and keys as for "
+            "whole heads: llama.cpp turns other elements, and computes other values than transformers");
     if (!layers_set_kv_heads(builder, &layers, error))
         return false;
     gguf_set_bool(kvs, builder_key(builder, "rope.scaling.finetuned"), has_rope);

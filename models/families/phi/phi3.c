@@ -76,6 +76,20 @@ bool add_rope_factor_tensors(struct model_builder *builder, uint64_t n_factors, 
            add_factors(builder, "rope_factors_short.weight", factors[1], n_factors, error);
 }
 
+/* Notes which factors llama.cpp takes: it goes by the context, not by the tokens that are in it. */
+static void note_factors(struct model_builder *builder)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    double length, original;
+    if (json_double(hparams_find(hparams, "n_positions|max_position_embeddings"), &length) &&
+        json_double(hparams_rope(hparams, "original_max_position_embeddings"), &original) && length > original)
+        checkpoint_note(
+            builder->model->checkpoint, SUBJECT_GGUF,
+            "with a context above %.0f tokens, the default, llama.cpp takes the rope's long factors for short "
+            "prompts, too, and computes other values than transformers; for short prompts use -c %.0f",
+            original, original);
+}
+
 bool phi3_add_rope_factors(struct model_builder *builder, struct error *error)
 {
     double attention = 0, dimensions = 0;
@@ -86,6 +100,7 @@ bool phi3_add_rope_factors(struct model_builder *builder, struct error *error)
     if (dimensions < 0 || dimensions > 2.0 * MAX_FACTORS)
         return error_set(error, "config.json: partial_rotary_factor makes no sense");
     gguf_set_f32(&builder->model->kvs, builder_key(builder, "rope.scaling.attn_factor"), attention);
+    note_factors(builder);
     return add_rope_factor_tensors(builder, (uint64_t)dimensions / 2, error);
 }
 

@@ -65,6 +65,15 @@ enum { ABSENT = -1 };
     "\"head_dim\":2,\"rms_norm_eps\":1e-6,\"max_position_embeddings\":8,"                                              \
     "\"attn_logit_softcapping\":5.0,\"final_logit_softcapping\":3.0,\"sliding_window\":4,"
 
+#define PHI3(original)                                                                                                 \
+    "{\"architectures\":[\"Phi3ForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES                                    \
+    "\"original_max_position_embeddings\":" original ",\"rope_scaling\":{\"type\":\"longrope\",\"long_factor\":[1.5]," \
+    "\"short_factor\":[1.0]}}"
+#define BAMBA                                                                                                          \
+    "{\"architectures\":[\"BambaForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES                                   \
+    "\"mamba_n_heads\":2,\"mamba_n_groups\":1,\"mamba_d_state\":2,\"mamba_d_conv\":4,\"mamba_expand\":2,"              \
+    "\"attn_layer_indices\":[1],"
+
 static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"
                                 "tokenizer\":{\"type\":\"ByteLevel\"}}";
 static const char byte_fallback_tokenizer[] =
@@ -153,6 +162,11 @@ static const struct {
      "gptneox.rope.dimension_count", 4, "gpt_neox.embed_in", .note = "writes rope.dimension_count 2, wfs writes 4"},
     {NEOX ",\"rope_parameters\":{\"partial_rotary_factor\":0.25,\"rope_type\":\"default\"}}",
      "gptneox.rope.dimension_count", 2, "gpt_neox.embed_in"},
+    /* llama.cpp chooses factors by the size of the context, transformers by the number of tokens. */
+    {PHI3("4"), "phi3.rope.scaling.original_context_length", 4, .note = "for short prompts use -c 4"},
+    {PHI3("8"), "phi3.rope.scaling.original_context_length", 8},
+    {BAMBA "\"attn_rotary_emb\":1}", "granitehybrid.rope.dimension_count", 1,
+     .note = "Bamba's rope turns the first half"},
     /* Bases and scalings that the converter loses. */
     {NEOX ",\"rotary_emb_base\":50000}", "gptneox.rope.freq_base", ABSENT, "gpt_neox.embed_in",
      .note = "rope_theta 50000"},

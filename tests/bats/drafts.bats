@@ -49,14 +49,30 @@ setup() {
 
 # As convert_hf_to_gguf.py of b10662, b10688 and b11549 writes them.
 @test "use_swa of a DFlash draft gives its layers a window, in builds that know it" {
+    local draft=$BATS_FILE_TMPDIR/windows
     windows_of() {
-        "$WFS" cat -o "base=$BASE,llama.cpp=b$1" "$BATS_FILE_TMPDIR/windows" model.gguf >"$BATS_TEST_TMPDIR/$1.gguf"
+        "$WFS" cat -o "base=$BASE,llama.cpp=b$1" "$draft" model.gguf >"$BATS_TEST_TMPDIR/$1.gguf"
         "$WFS" cat "$BATS_TEST_TMPDIR/$1.gguf" metadata.json |
             jq -c '[.metadata | to_entries[] | select(.key | startswith("dflash.attention.sliding_window")) | .value]'
     }
     [ "$(windows_of 10662)" = "[]" ]
     [ "$(windows_of 10688)" = "[6,[false,false]]" ]
     [ "$(windows_of 11549)" = "[6,[true,true]]" ]
+
+    # Without use_swa, layer_types counts, which only a class of transformers fills in.
+    draft=$BATS_TEST_TMPDIR/classless
+    cp -r "$BATS_FILE_TMPDIR/windows" "$draft"
+    jq '.model_type = "unheard_of" | .use_sliding_window = true | .sliding_window = 6 | del(.dflash_config.use_swa)' \
+        "$BATS_FILE_TMPDIR/windows/config.json" >"$draft/config.json"
+    [ "$(windows_of 11549)" = "[6]" ]
+}
+
+# The converter has no place for d2t: llama.cpp would take the draft's tokens for the base's.
+@test "a DFlash draft with fewer tokens than its base is refused" {
+    cp -r "$DRAFT" "$BATS_TEST_TMPDIR/fewer"
+    cp "$BATS_FILE_TMPDIR/windows/config.json" "$BATS_TEST_TMPDIR/fewer/"
+    fails 1 "tensor 'd2t': only a DSpark draft can have fewer tokens than the base" \
+        "$WFS" cat -o "base=$BASE" "$BATS_TEST_TMPDIR/fewer" model.gguf
 }
 
 # As convert_hf_to_gguf.py of b11549 writes it: 24 files of 12 other drafts were compared once.

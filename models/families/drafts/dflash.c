@@ -1,6 +1,7 @@
 /* DFlash: layers of Qwen 3 that draft a block of tokens for a target model, from the hidden states of some of its
  * layers; and DSpark, which adds a Markov head. conversion/qwen.py. */
 #include "base/text.h"
+#include "models/config/config_class.h"
 #include "models/families/drafts/drafts.h"
 #include "models/families/layers.h"
 #include "models/families/qwen/qwen.h"
@@ -298,6 +299,14 @@ static bool mark_layers(struct model_builder *builder, bool all, struct error *e
     return true;
 }
 
+/* Reports whether transformers knows the draft's model_type: then its class fills in layer_types. */
+static bool has_class(const struct hparams *hparams)
+{
+    const char *type = json_string(json_get(hparams_raw(hparams), "model_type"), NULL);
+    const struct config_class *class = type != NULL ? config_class_find(type) : NULL;
+    return class != NULL && !class->is_raw;
+}
+
 static bool emit_window(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
@@ -312,6 +321,8 @@ static bool emit_window(struct model_builder *builder, struct error *error)
         return mark_layers(builder, true, error);
     if (json_is(hparams_get(hparams, "layer_types"), JSON_ARRAY))
         return emit_sliding_layers(builder, error);
+    if (!has_class(hparams))
+        return true;
     return json_bool(hparams_get(hparams, "use_sliding_window"), false) ? mark_last(builder, error)
                                                                         : mark_layers(builder, false, error);
 }
@@ -323,7 +334,8 @@ static bool add_tokens(struct model_builder *builder, struct error *error)
     const struct json *head = hparams_get(hparams, "markov_head_type");
     uint64_t n_vocab, n_drafted = 0;
     if (!is_dspark(builder))
-        return true;
+        return tensor_set_find_text(builder->model->checkpoint->tensors, "d2t") == NULL ||
+               error_set(error, "tensor 'd2t': only a DSpark draft can have fewer tokens than the base");
     if (is_given(head) && !json_string_is(head, "vanilla"))
         return error_set(error, "config.json: markov_head_type is not 'vanilla', the only one that is supported");
     json_u64(hparams_get(hparams, "draft_vocab_size"), &n_drafted);

@@ -14,7 +14,7 @@ extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of
 bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error);
 
 /* family.defaults: the converter's defaults for values that config.json lacks. */
-#define MLA_DEFAULTS "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}"
+#define MLA_DEFAULTS "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512, 'num_key_value_heads': 1}"
 
 /* Lines of config.json for the attention of mla_tensors. */
 extern const struct config_row deepseek_config_rows[];

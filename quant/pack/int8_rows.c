@@ -7,6 +7,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static const float LARGEST = 127.0f;
 
@@ -47,11 +48,13 @@ static bool read_scale(const struct rows *rows, uint64_t row, float *ret_scale, 
 
 static bool read_scales(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    float *scales = out;
-    for (uint64_t i = 0; i < count; i++)
-        if (!read_scale((const struct rows *)view, first + i, &scales[i], error))
+    float scale;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!read_scale((const struct rows *)view, first + i, &scale, error))
             return false;
-    little_endian(scales, count, sizeof *scales);
+        memcpy((unsigned char *)out + i * sizeof scale, &scale, sizeof scale);
+    }
+    little_endian(out, count, sizeof scale);
     return true;
 }
 

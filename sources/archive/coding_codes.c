@@ -45,14 +45,10 @@ static void predict(const struct coding *coding, const float *values, size_t n_b
         memset(blocks, 0, n_blocks * coding->unit_bytes);
 }
 
-static bool exclusive_or(unsigned char *bytes, const unsigned char *others, size_t n)
+static void exclusive_or(unsigned char *bytes, const unsigned char *others, size_t n)
 {
-    unsigned any = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         bytes[i] ^= others[i];
-        any |= bytes[i];
-    }
-    return any != 0;
 }
 
 /* Makes what stands for a plane of scales without a frame: a guess, or the predicted scales. Returns the guess. */
@@ -125,8 +121,7 @@ static bool encode(const struct coding *coding, struct coder *coder, const struc
     if (!write_scales(coding, &frames, bytes, n_blocks, computed, error))
         return false;
     coding->compute(coding, values, computed, n_blocks);
-    if (exclusive_or(computed, bytes, chunk->n_bytes) &&
-        !frame_write(&frames, FRAME_MATCHED, computed, chunk->n_bytes, error))
+    if (!frame_write_changes(&frames, computed, bytes, chunk->n_bytes, error))
         return false;
     *ret_length = (size_t)(frames.at - out);
     return true;
@@ -146,12 +141,7 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
         return false;
     if (other || !coding->predicts_scales)
         coding->compute(coding, values, bytes, n_blocks);
-    if (frames.left == 0)
-        return true;
-    if (!frame_read(&frames, coder_buffers(coder)->planes, chunk->n_bytes, error))
-        return false;
-    exclusive_or(bytes, coder_buffers(coder)->planes, chunk->n_bytes);
-    return frames_end(&frames, error);
+    return frame_read_changes(&frames, bytes, chunk->n_bytes, error);
 }
 
 #define CODES(type, elements, bytes, of_type, ...)                                                                     \

@@ -83,12 +83,8 @@ static bool encode(const struct coding *coding, struct coder *coder, const struc
 {
     unsigned char *computed = coder_buffers(coder)->more;
     struct frames_out frames = {coder, out, out + bound(coding, chunk->n_bytes)};
-    if (!compute(coding, coder, chunk, computed, error))
-        return false;
-    unsigned any = 0;
-    for (size_t i = 0; i < chunk->n_bytes; i++)
-        any |= computed[i] ^= bytes[i];
-    if (any != 0 && !frame_write(&frames, FRAME_MATCHED, computed, chunk->n_bytes, error))
+    if (!compute(coding, coder, chunk, computed, error) ||
+        !frame_write_changes(&frames, computed, bytes, chunk->n_bytes, error))
         return false;
     *ret_length = (size_t)(frames.at - out);
     return true;
@@ -97,17 +93,8 @@ static bool encode(const struct coding *coding, struct coder *coder, const struc
 static bool decode(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
                    const unsigned char *encoded, size_t length, unsigned char *bytes, struct error *error)
 {
-    const unsigned char *others = coder_buffers(coder)->planes;
     struct frames_in frames = {coder, encoded, length};
-    if (!compute(coding, coder, chunk, bytes, error))
-        return false;
-    if (frames.left == 0)
-        return true;
-    if (!frame_read(&frames, coder_buffers(coder)->planes, chunk->n_bytes, error))
-        return false;
-    for (size_t i = 0; i < chunk->n_bytes; i++)
-        bytes[i] ^= others[i];
-    return frames_end(&frames, error);
+    return compute(coding, coder, chunk, bytes, error) && frame_read_changes(&frames, bytes, chunk->n_bytes, error);
 }
 
 #define COMPUTED(of_name, values, bytes, of_type, by, ...)                                                             \

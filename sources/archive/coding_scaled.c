@@ -347,10 +347,7 @@ static bool encode(const struct coding *coding, struct coder *coder, const struc
     if (!write_scales(&frames, scales, n, error))
         return false;
     encode_all(coding, values, scales, n, computed);
-    unsigned any = 0;
-    for (size_t i = 0; i < chunk->n_bytes; i++)
-        any |= computed[i] ^= bytes[i];
-    if (any != 0 && !frame_write(&frames, FRAME_MATCHED, computed, chunk->n_bytes, error))
+    if (!frame_write_changes(&frames, computed, bytes, chunk->n_bytes, error))
         return false;
     *ret_length = (size_t)(frames.at - out);
     return true;
@@ -360,19 +357,12 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
                    const unsigned char *encoded, size_t length, unsigned char *bytes, struct error *error)
 {
     const size_t n = runs_of(coding, chunk->n_bytes);
-    unsigned char *others = coder_buffers(coder)->planes;
     struct frames_in frames = {coder, encoded, length};
     float scales[MOST_RUNS];
     if (!read_values(coding, coder, chunk, error) || !read_scales(&frames, scales, n, error))
         return false;
     encode_all(coding, coder_buffers(coder)->values, scales, n, bytes);
-    if (frames.left == 0)
-        return true;
-    if (!frame_read(&frames, others, chunk->n_bytes, error))
-        return false;
-    for (size_t i = 0; i < chunk->n_bytes; i++)
-        bytes[i] ^= others[i];
-    return frames_end(&frames, error);
+    return frame_read_changes(&frames, bytes, chunk->n_bytes, error);
 }
 
 #define SCALED(engine, bits, values, type, its_type, of_codes, quotient, magnitude_bits)                               \

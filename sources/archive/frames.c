@@ -171,6 +171,27 @@ uint64_t frame_content(const struct frames_in *in)
     return ZSTD_getFrameContentSize(in->at, in->left);
 }
 
+bool frame_write_changes(struct frames_out *out, unsigned char *computed, const unsigned char *stored, size_t n,
+                         struct error *error)
+{
+    unsigned any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= computed[i] ^= stored[i];
+    return any == 0 || frame_write(out, FRAME_MATCHED, computed, n, error);
+}
+
+bool frame_read_changes(struct frames_in *in, unsigned char *bytes, size_t n, struct error *error)
+{
+    unsigned char *changes = coder_buffers(in->coder)->planes;
+    if (in->left == 0)
+        return true;
+    if (!frame_read(in, changes, n, error))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        bytes[i] ^= changes[i];
+    return frames_end(in, error);
+}
+
 bool frames_end(const struct frames_in *in, struct error *error)
 {
     return in->left == 0 || error_set(error, "%zu bytes follow the last frame", in->left);

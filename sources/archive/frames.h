@@ -46,5 +46,13 @@ bool frame_read(struct frames_in *in, void *bytes, size_t n, struct error *error
 /* Returns what the next frame claims as its content's size; above 2^63 if there is no frame. */
 uint64_t frame_content(const struct frames_in *in);
 
+/* Appends a frame of what stored bytes differ in from computed ones, by exclusive or, which replaces the computed ones;
+ * none if they are equal. Its bound is frame_bound(). */
+bool frame_write_changes(struct frames_out *out, unsigned char *computed, const unsigned char *stored, size_t n,
+                         struct error *error);
+
+/* Reads that frame, which is the last, and turns computed bytes into stored ones. Uses the coder's buffer of planes. */
+bool frame_read_changes(struct frames_in *in, unsigned char *bytes, size_t n, struct error *error);
+
 /* Fails if bytes are left after the last frame. */
 bool frames_end(const struct frames_in *in, struct error *error);

@@ -16,7 +16,7 @@
 #include "models/tokenizers/hf_vocabulary.h"
 #include "products/product.h"
 #include "products/whisper/forms.h"
-#include "quant/pack/int8_rows.h"
+#include "quant/pack/scaled_rows.h"
 #include "quant/views/convert.h"
 #include "text/json_write.h"
 

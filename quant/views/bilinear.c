@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_SIDE = 4096 }; /* position embeddings of models have at most 128 */
 
@@ -31,8 +32,8 @@ static struct place place_of(const struct bilinear *bilinear, uint64_t at)
 }
 
 /* Reads channels [first, first + count) of one new vector. */
-static bool read_vector(const struct bilinear *bilinear, uint64_t vector, uint64_t first, uint64_t count, float *out,
-                        struct error *error)
+static bool read_vector(const struct bilinear *bilinear, uint64_t vector, uint64_t first, uint64_t count,
+                        unsigned char *out, struct error *error)
 {
     struct place row = place_of(bilinear, vector / bilinear->new_side),
                  column = place_of(bilinear, vector % bilinear->new_side);
@@ -46,7 +47,8 @@ static bool read_vector(const struct bilinear *bilinear, uint64_t vector, uint64
     }
     for (uint64_t i = 0; i < count && read; i++) {
         float sum = fmaf(corners[3 * count + i], weights[3], corners[2 * count + i] * weights[2]);
-        out[i] = fmaf(corners[i], weights[0], fmaf(corners[count + i], weights[1], sum));
+        sum = fmaf(corners[i], weights[0], fmaf(corners[count + i], weights[1], sum));
+        memcpy(out + i * sizeof sum, &sum, sizeof sum);
     }
     free(corners);
     return read;
@@ -55,16 +57,16 @@ static bool read_vector(const struct bilinear *bilinear, uint64_t vector, uint64
 static bool bilinear_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     const struct bilinear *bilinear = (const struct bilinear *)view;
-    float *to = out;
+    unsigned char *to = out;
     while (count > 0) {
         uint64_t channel = first % bilinear->channels, n = bilinear->channels - channel;
         n = n < count ? n : count;
         if (!read_vector(bilinear, first / bilinear->channels, channel, n, to, error))
             return false;
-        little_endian(to, n, sizeof *to);
+        little_endian(to, n, sizeof(float));
         first += n;
         count -= n;
-        to += n;
+        to += n * sizeof(float);
     }
     return true;
 }

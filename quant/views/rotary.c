@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 struct rotary {
     struct view view;
@@ -77,13 +78,13 @@ float rotary_scale(uint64_t positions, uint64_t trained)
 static bool rotary_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     const struct rotary *rotary = (const struct rotary *)view;
-    float *values = out;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t pair = (first + i) / 2;
         float angle = (float)(pair / rotary->count) * rotary->frequencies[pair % rotary->count];
-        values[i] = ((first + i) % 2 == 0 ? rotary_cos(angle) : rotary_sin(angle)) * rotary->scale;
+        float value = ((first + i) % 2 == 0 ? rotary_cos(angle) : rotary_sin(angle)) * rotary->scale;
+        memcpy((unsigned char *)out + i * sizeof value, &value, sizeof value);
     }
-    little_endian(values, count, sizeof *values);
+    little_endian(out, count, sizeof(float));
     return true;
 }
 

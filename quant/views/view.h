@@ -39,7 +39,8 @@ struct view_op {
     const char *name; /* for diagnostics: "tensor", "concatenate" */
     uint16_t cost;    /* approximate picoseconds per unit on one core, to decide on threads; 0: little */
 
-    /* Reads the units [first, first + count), packed, into `out`. The range is inside the view. */
+    /* Reads the units [first, first + count), packed, into `out`, which may have any alignment. The range is inside the
+     * view. */
     bool (*read)(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error);
 
     /* Names the stored bytes that reading the range touches, like view_depends(). NULL: those of `stored`, for a view

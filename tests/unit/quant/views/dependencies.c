@@ -7,7 +7,6 @@
 #include "models/packings/packed.h"
 #include "models/packings/repack.h"
 #include "quant/merge/merge.h"
-#include "quant/pack/int8_rows.h"
 #include "quant/pack/scaled_rows.h"
 #include "quant/pack/ternary_weights.h"
 #include "quant/views/bilinear.h"
@@ -129,8 +128,8 @@ static bool all_named(const struct view *view, struct encoding encoding, uint64_
     }
     convert_depends(view, encoding, first, count, &to);
     dependencies_end(&to);
-    unsigned char *out = memory_alloc(count * encoding.dtype->block_bytes + 1);
-    right = convert_read(view, encoding, first, count, out, &error) && right;
+    unsigned char *out = memory_alloc(count * encoding.dtype->block_bytes + 1); /* read at an odd address */
+    right = convert_read(view, encoding, first, count, out + 1, &error) && right;
     free(out);
     for (size_t i = 0; i < n_recorded && right; i++)
         for (size_t at = 0; at < recorded[i].size; at++)

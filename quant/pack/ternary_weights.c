@@ -66,17 +66,25 @@ static bool inverse_of(const struct ternary *ternary, float *ret_inverse, struct
 
 static bool ternary_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
+    enum { PIECE = 4096 };
     const struct ternary *ternary = (const struct ternary *)view;
-    float *values = out, inverse;
-    if (!inverse_of(ternary, &inverse, error) || !convert_values(ternary->inner, first, count, values, error))
+    float values[PIECE], inverse;
+    if (!inverse_of(ternary, &inverse, error))
         return false;
-    for (uint64_t i = 0; i < count; i++) {
-        float rounded = rintf(values[i] * inverse);
-        if (rounded > 1 || rounded < -1)
-            rounded = copysignf(1, rounded);
-        values[i] = rounded / inverse;
+    for (uint64_t done = 0; done < count;) {
+        uint64_t n = count - done < PIECE ? count - done : PIECE;
+        if (!convert_values(ternary->inner, first + done, n, values, error))
+            return false;
+        for (uint64_t i = 0; i < n; i++) {
+            float rounded = rintf(values[i] * inverse);
+            if (rounded > 1 || rounded < -1)
+                rounded = copysignf(1, rounded);
+            values[i] = rounded / inverse;
+        }
+        little_endian(values, n, sizeof *values);
+        memcpy((unsigned char *)out + done * sizeof *values, values, n * sizeof *values);
+        done += n;
     }
-    little_endian(values, count, sizeof *values);
     return true;
 }
 

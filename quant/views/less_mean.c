@@ -5,6 +5,7 @@
 #include "quant/views/convert.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static float sum_of(const float *values, size_t n)
 {
@@ -23,13 +24,14 @@ struct centered {
 static bool centered_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     size_t n = (size_t)view->n_elements;
-    float *values = memory_alloc(n * sizeof *values), *to = out;
+    float *values = memory_alloc(n * sizeof *values);
     bool read = convert_values(((const struct centered *)view)->inner, 0, n, values, error);
     if (read) {
         float mean = sum_of(values, n) / (float)n;
         for (uint64_t i = 0; i < count; i++)
-            to[i] = values[first + i] - mean;
-        little_endian(to, count, sizeof *to);
+            values[first + i] -= mean;
+        little_endian(values + first, count, sizeof *values);
+        memcpy(out, values + first, count * sizeof *values);
     }
     free(values);
     return read;

@@ -268,7 +268,7 @@ install_to_root() {
     for tool in bash dirname realpath sed sh; do
         ln -s "$(command -v "$tool")" "$BATS_TEST_TMPDIR/bin/$tool"
     done
-    for script in scripts/setup scripts/test scripts/demo scripts/families scripts/yyjson scripts/release scripts/abi .ci/quick \
+    for script in scripts/configure scripts/setup scripts/test scripts/demo scripts/families scripts/yyjson scripts/release scripts/abi .ci/quick \
         packaging/make packaging/static/build tests/interop/run; do
         interpreter=$(command -v "$(sed -n '1s/.*[/ ]//p' "$HERE/../../$script")")
         run --separate-stderr env PATH="$BATS_TEST_TMPDIR/bin" "$interpreter" "$HERE/../../$script" --help
@@ -277,4 +277,24 @@ install_to_root() {
             false
         }
     done
+}
+
+@test "scripts say why meson cannot set up a directory, and set it up the next time" {
+    cat >"$BATS_TEST_TMPDIR/meson" <<'END'
+#!/bin/sh
+mkdir -p "$2" && [ -e "$0.works" ] && : >"$2/build.ninja" && echo configured "$@" && exit
+echo "meson.build:45:0: ERROR: could not get yyjson"
+exit 1
+END
+    chmod +x "$BATS_TEST_TMPDIR/meson"
+    configure=$HERE/../../scripts/configure
+    run --separate-stderr env PATH="$BATS_TEST_TMPDIR:$PATH" "$configure" "$BATS_TEST_TMPDIR/made" -Dtests=false
+    [ "$status" -eq 1 ] && [[ $stderr == *"could not get yyjson" ]]
+    touch "$BATS_TEST_TMPDIR/meson.works"
+    for _ in 1 2; do
+        run --separate-stderr env PATH="$BATS_TEST_TMPDIR:$PATH" "$configure" "$BATS_TEST_TMPDIR/made" -Dtests=false
+        [ "$status" -eq 0 ] && [ -z "$output$stderr" ]
+    done
+    run "$configure"
+    [ "$status" -eq 2 ]
 }

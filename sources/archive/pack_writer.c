@@ -20,6 +20,14 @@ struct coded {
     struct error error;
 };
 
+/* Chunks that are coded at once. Then they wait until the next ones are coded, and are put meanwhile. */
+struct batch {
+    struct coded coded[AT_ONCE];
+    size_t n_waiting;
+    bool failed; /* to be put */
+    struct error error;
+};
+
 struct pack_writer {
     pack_put *put;
     void *context;
@@ -27,7 +35,7 @@ struct pack_writer {
     uint64_t taken;                   /* its bytes that are written */
     unsigned char *chunk;             /* what has come of the next one */
     size_t in_chunk;
-    struct coded coded[AT_ONCE];
+    struct batch batches[2], *coded, *waiting; /* the one or the other */
     struct buffer list, sizes;
     uint64_t n_bytes;
     uint32_t n_tensors;
@@ -37,8 +45,10 @@ struct pack_writer *pack_writer_new(pack_put *put, void *context)
 {
     struct pack_writer *writer = memory_alloc(sizeof *writer);
     *writer = (struct pack_writer){.put = put, .context = context};
-    for (size_t i = 0; i < AT_ONCE; i++)
-        writer->coded[i].coder = coder_new();
+    writer->coded = &writer->batches[0];
+    writer->waiting = &writer->batches[1];
+    for (size_t i = 0; i < 2 * (size_t)AT_ONCE; i++)
+        writer->batches[i / AT_ONCE].coded[i % AT_ONCE].coder = coder_new();
     return writer;
 }
 
@@ -46,9 +56,10 @@ void pack_writer_free(struct pack_writer *writer)
 {
     if (writer == NULL)
         return;
-    for (size_t i = 0; i < AT_ONCE; i++) {
-        coder_free(writer->coded[i].coder);
-        free(writer->coded[i].frames);
+    for (size_t i = 0; i < 2 * (size_t)AT_ONCE; i++) {
+        struct coded *coded = &writer->batches[i / AT_ONCE].coded[i % AT_ONCE];
+        coder_free(coded->coder);
+        free(coded->frames);
     }
     buffer_free(&writer->list);
     buffer_free(&writer->sizes);
@@ -98,13 +109,28 @@ static void put_line(struct pack_writer *writer, const struct pack_writer_tensor
 
 void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor)
 {
-    size_t whole = coding_chunk_bytes(tensor->coding);
     put_line(writer, tensor);
-    writer->chunk = memory_resize(writer->chunk, whole);
-    for (size_t i = 0; i < AT_ONCE; i++)
-        writer->coded[i].frames = memory_resize(writer->coded[i].frames, coding_bound(tensor->coding, whole));
+    writer->chunk = memory_resize(writer->chunk, coding_chunk_bytes(tensor->coding));
     writer->tensor = *tensor;
     writer->taken = 0;
+}
+
+/* Puts the chunks that wait. */
+static void put_waiting(struct pack_writer *writer)
+{
+    struct batch *batch = writer->waiting;
+    for (size_t i = 0; !batch->failed && i < batch->n_waiting; i++)
+        batch->failed = !writer->put(writer->context, batch->coded[i].frames, batch->coded[i].length, &batch->error);
+    batch->n_waiting = 0;
+}
+
+/* Puts them now, so that other bytes may follow. */
+static bool flush(struct pack_writer *writer, struct error *error)
+{
+    put_waiting(writer);
+    if (writer->waiting->failed)
+        *error = writer->waiting->error;
+    return !writer->waiting->failed;
 }
 
 bool pack_writer_copy(struct pack_writer *writer, const struct pack_writer_tensor *tensor, const struct pack *from,
@@ -114,7 +140,7 @@ bool pack_writer_copy(struct pack_writer *writer, const struct pack_writer_tenso
     uint64_t offset, length, n_chunks;
     const uint32_t *sizes = pack_chunk_sizes(from, index, &n_chunks);
     unsigned char *bytes = memory_alloc(PIECE);
-    bool good = true;
+    bool good = flush(writer, error);
     put_line(writer, tensor);
     for (uint64_t i = 0; i < n_chunks; i++)
         buffer_append_le(&writer->sizes, sizes[i], 4);
@@ -137,10 +163,9 @@ static size_t bytes_of(const struct pack_writer *writer, size_t i)
     return left < whole ? (size_t)left : whole;
 }
 
-static void code_chunk(void *context, size_t i)
+static void code_chunk(struct pack_writer *writer, size_t i)
 {
-    struct pack_writer *writer = context;
-    struct coded *coded = &writer->coded[i];
+    struct coded *coded = &writer->coded->coded[i];
     const struct coding *coding = writer->tensor.coding;
     const struct coding_input input = coding->input == CODING_VALUES ? pack_input_values(&writer->tensor.input)
                                                                      : pack_input_bytes(&writer->tensor.input);
@@ -151,15 +176,27 @@ static void code_chunk(void *context, size_t i)
         !coding_encode(coding, coded->coder, &chunk, coded->bytes, coded->frames, &coded->length, &coded->error);
 }
 
-/* Codes and writes the next chunks, which lie one after the other. */
+static void put_or_code(void *context, size_t i)
+{
+    struct pack_writer *writer = context;
+    if (i == 0)
+        put_waiting(writer);
+    else
+        code_chunk(writer, i - 1);
+}
+
+/* Codes the next chunks, which lie one after the other, and puts those before. */
 static bool write_chunks(struct pack_writer *writer, const unsigned char *bytes, size_t n, struct error *error)
 {
     const size_t whole = coding_chunk_bytes(writer->tensor.coding);
-    for (size_t i = 0; i < n; i++)
-        writer->coded[i].bytes = bytes + i * whole;
-    pool_run(n, code_chunk, writer);
+    struct batch *batch = writer->coded;
     for (size_t i = 0; i < n; i++) {
-        const struct coded *coded = &writer->coded[i];
+        batch->coded[i].bytes = bytes + i * whole;
+        batch->coded[i].frames = memory_resize(batch->coded[i].frames, coding_bound(writer->tensor.coding, whole));
+    }
+    pool_run(n + 1, put_or_code, writer);
+    for (size_t i = 0; i < n; i++) {
+        const struct coded *coded = &batch->coded[i];
         if (coded->failed) {
             *error = coded->error;
             return false;
@@ -167,9 +204,12 @@ static bool write_chunks(struct pack_writer *writer, const unsigned char *bytes,
         buffer_append_le(&writer->sizes, coded->length, 4);
         writer->n_bytes += coded->length;
         writer->taken += bytes_of(writer, 0);
-        if (!writer->put(writer->context, coded->frames, coded->length, error))
-            return false;
     }
+    if (!flush(writer, error))
+        return false;
+    writer->coded = writer->waiting;
+    writer->waiting = batch;
+    batch->n_waiting = n;
     return true;
 }
 
@@ -219,7 +259,7 @@ bool pack_writer_finish(struct pack_writer *writer, struct error *error)
     buffer_append_le(&frame, PACK_SKIPPABLE, 4);
     buffer_append_le(&frame, content.length, 4);
     bool good = content.length <= UINT32_MAX || error_set(error, "too many tensors for one pack; add fewer at once");
-    good = good && writer->put(writer->context, frame.bytes, frame.length, error) &&
+    good = good && flush(writer, error) && writer->put(writer->context, frame.bytes, frame.length, error) &&
            writer->put(writer->context, content.bytes, content.length, error);
     writer->n_bytes += frame.length + content.length;
     buffer_free(&frame);

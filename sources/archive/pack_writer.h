@@ -1,10 +1,10 @@
 /* Writing a pack (pack.h): tensors one after the other, then the index. Bytes leave in order; nothing is held but
- * some chunks and the index. */
+ * some chunks and the index. Chunks leave while the next ones are coded, so an error may come with a later call. */
 #pragma once
 
 #include "sources/archive/pack.h"
 
-/* Takes the next bytes of the pack. */
+/* Takes the next bytes of the pack, on any thread, one call after the other. */
 typedef bool pack_put(void *context, const void *bytes, size_t length, struct error *error);
 
 struct pack_writer;
@@ -32,6 +32,6 @@ bool pack_writer_copy(struct pack_writer *writer, const struct pack_writer_tenso
 /* Writes the index. */
 bool pack_writer_finish(struct pack_writer *writer, struct error *error);
 
-/* Return the number of tensors so far, and the bytes that are written. */
+/* Return the number of tensors so far, and the bytes that they take. */
 uint32_t pack_writer_count(const struct pack_writer *writer);
 uint64_t pack_writer_bytes(const struct pack_writer *writer);

@@ -181,25 +181,36 @@ static void grouped_steps_portable(const float *values, size_t n, size_t columns
     }
 }
 
-/* One loop: what is between the division and the code stays in registers. */
+typedef float round_function(float value);
+typedef uint8_t code_function(float value, float low, float high);
+
+/* One loop, which each kernel has with its own functions inlined: what is between the division and the code stays in
+ * registers. */
+static inline __attribute__((always_inline)) void encode(const struct quotients *quotients, const float *values,
+                                                         size_t n, size_t columns, round_function *rounded,
+                                                         code_function *code, uint8_t *codes)
+{
+    const float *divisors = quotients->divisors, *summands = quotients->summands;
+    const float low = quotients->low, high = quotients->high;
+    for (size_t group = 0; group < n; group++) {
+        const float *of_group = values + group * columns, divisor = divisors[group];
+        uint8_t *to = codes + group * columns;
+        if (summands == NULL) {
+            for (size_t i = 0; i < columns; i++)
+                to[i] = code(rounded(of_group[i] / divisor), low, high);
+            continue;
+        }
+        float summand = summands[group];
+        for (size_t i = 0; i < columns; i++)
+            to[i] = code(rounded(rounded(of_group[i] / divisor) + summand), low, high);
+    }
+}
+
 #define DEFINE_ENCODE(name, code, type, level, ...)                                                                    \
     __VA_ARGS__ static void name##_##type##_##level(const struct quotients *quotients, const float *values, size_t n,  \
                                                     size_t columns, uint8_t *codes)                                    \
     {                                                                                                                  \
-        const float *divisors = quotients->divisors, *summands = quotients->summands;                                  \
-        const float low = quotients->low, high = quotients->high;                                                      \
-        for (size_t group = 0; group < n; group++) {                                                                   \
-            const float *of_group = values + group * columns, divisor = divisors[group];                               \
-            uint8_t *to = codes + group * columns;                                                                     \
-            if (summands == NULL) {                                                                                    \
-                for (size_t i = 0; i < columns; i++)                                                                   \
-                    to[i] = code(round_to_##type(of_group[i] / divisor), low, high);                                   \
-                continue;                                                                                              \
-            }                                                                                                          \
-            float summand = summands[group];                                                                           \
-            for (size_t i = 0; i < columns; i++)                                                                       \
-                to[i] = code(round_to_##type(round_to_##type(of_group[i] / divisor) + summand), low, high);            \
-        }                                                                                                              \
+        encode(quotients, values, n, columns, round_to_##type, code, codes);                                           \
     }
 
 #define DEFINE_LOOPS(level, ...)                                                                                       \
@@ -251,11 +262,14 @@ DEFINE_E2M1(f32)
 DEFINE_E2M1(bf16)
 DEFINE_E2M1(f16)
 
-#define DEFINE_KERNELS(level, usual)                                                                                   \
-    const struct grouped_kernels grouped_##level = {                                                                   \
-        .range = range_##level,                                                                                        \
-        .affine = affine_##level,                                                                                      \
-        .extremes = grouped_extremes_##usual,                                                                          \
+#define ALL_TYPES(name, level)                                                                                         \
+    {                                                                                                                  \
+        grouped_##name##_f32_##level, grouped_##name##_bf16_##level, grouped_##name##_f16_##level                      \
+    }
+
+#define KERNELS(level, usual)                                                                                          \
+    {                                                                                                                  \
+        .range = range_##level, .affine = affine_##level, .extremes = grouped_extremes_##usual,                        \
         .encode = {[QUOTIENT_E4M3] = {grouped_e4m3_f32_##level, grouped_e4m3_bf16_##usual, grouped_e4m3_f16_##level},  \
                    [QUOTIENT_E2M1] = ALL_TYPES(e2m1, usual),                                                           \
                    [QUOTIENT_INTEGER] = {grouped_integer_f32_##level, grouped_integer_bf16_##usual,                    \
@@ -263,22 +277,17 @@ DEFINE_E2M1(f16)
                    [QUOTIENT_E2M1_DOWN] = ALL_TYPES(e2m1_down, usual),                                                 \
                    [QUOTIENT_E2M1_DOWN_EXACTLY] = ALL_TYPES(e2m1_exact, usual)},                                       \
         .steps = grouped_steps_##usual,                                                                                \
-    };
-
-#define ALL_TYPES(name, level)                                                                                         \
-    {                                                                                                                  \
-        grouped_##name##_f32_##level, grouped_##name##_bf16_##level, grouped_##name##_f16_##level                      \
     }
 
 DEFINE_LOOPS(portable)
 DEFINE_QUOTIENT_LOOPS(portable)
-DEFINE_KERNELS(portable, portable)
+const struct grouped_kernels grouped_portable = KERNELS(portable, portable);
 #if defined(__x86_64__)
 DEFINE_LOOPS(avx2, FOR_AVX2)
-DEFINE_KERNELS(avx2, avx2)
+const struct grouped_kernels grouped_avx2 = KERNELS(avx2, avx2);
 DEFINE_LOOPS(avx512, FOR_AVX512)
 DEFINE_QUOTIENT_LOOPS(avx512, FOR_AVX512)
-DEFINE_KERNELS(avx512, avx2)
+const struct grouped_kernels grouped_avx512 = KERNELS(avx512, avx2);
 #elif defined(__aarch64__)
 const struct grouped_kernels grouped_neon = {
     .range = range_portable,

@@ -1,18 +1,16 @@
-/* DFlash: layers of Qwen 3 that draft a block of tokens for a target model, from the hidden states of some of its
- * layers; and DSpark, which adds a Markov head. conversion/qwen.py. */
+/* conversion/qwen.py; for Muse Glimmer's draft, conversion/muse_glimmer.py. */
+#include "models/families/drafts/dflash.h"
+
 #include "base/text.h"
 #include "models/config/config_class.h"
-#include "models/families/drafts/drafts.h"
 #include "models/families/layers.h"
 #include "models/families/qwen/qwen.h"
-#include "quant/views/convert.h"
-#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-static const struct relation_row tensors[] = {
+const struct relation_row dflash_tensors[] = {
     {"model.t2d", NULL},
     {"model.d2t", NULL},
     {"d2t", "d2t", .map = &draft_steps, .backward_only = true},
@@ -39,8 +37,8 @@ static const struct relation_row tensors[] = {
     {0},
 };
 
-static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
-                                 const char *name)
+const char *dflash_rename(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                          const char *name)
 {
     static const char prefix[] = "model.";
     if (direction == BACKWARD)
@@ -65,8 +63,7 @@ static bool is_given(const struct json *value)
     return value != NULL && json_type(value) != JSON_NULL;
 }
 
-/* Decides whether the draft has an embedding and a head of its own, or the target's. */
-static bool adjust(struct model_builder *builder, struct error *error)
+bool dflash_adjust(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
     const struct json *smaller = hparams_get(hparams, "draft_vocab_size");
@@ -83,17 +80,15 @@ static bool adjust(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static const struct json *of_dflash_config(const struct model_builder *builder, const char *key)
+const struct json *dflash_own(const struct model_builder *builder, const char *key)
 {
     return json_get(hparams_get(builder->model->hparams, "dflash_config"), key);
 }
 
-/* Returns a hyperparameter of dflash_config, or of config.json: if the former lacks it or, in older builds, is missing.
- */
-static const struct json *own_value(const struct model_builder *builder, const char *key)
+const struct json *dflash_value(const struct model_builder *builder, const char *key)
 {
     const struct hparams *hparams = builder->model->hparams;
-    const struct json *own = of_dflash_config(builder, key);
+    const struct json *own = dflash_own(builder, key);
     bool is_strict =
         hparams_get(hparams, "dflash_config") != NULL && !follows(&builder->model->references, DFLASH_KEYS);
     return own != NULL || is_strict ? own : hparams_get(hparams, key);
@@ -131,8 +126,7 @@ static bool emit_numbers(struct model_builder *builder, struct error *error)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const struct number *row = &numbers[i];
-        const struct json *value =
-            row->is_of_both ? own_value(builder, row->from) : of_dflash_config(builder, row->from);
+        const struct json *value = row->is_of_both ? dflash_value(builder, row->from) : dflash_own(builder, row->from);
         double number;
         if (!is_given(value) || (row->is_positive && json_double(value, &number) && number <= 0))
             continue;
@@ -147,7 +141,7 @@ static bool emit_block_size(struct model_builder *builder, struct error *error)
     static const char key[] = "block_size";
     enum { USUAL = 16 };
     const struct json *value = follows(&builder->model->references, DFLASH_KEYS)
-                                   ? own_value(builder, key)
+                                   ? dflash_value(builder, key)
                                    : hparams_get(builder->model->hparams, key);
     if (is_given(value))
         return set_number(builder, value, key, true, error);
@@ -158,7 +152,7 @@ static bool emit_block_size(struct model_builder *builder, struct error *error)
 static bool emit_rotary(struct model_builder *builder, struct error *error)
 {
     const struct json *share = hparams_rope(builder->model->hparams, "partial_rotary_factor"),
-                      *scale = of_dflash_config(builder, "attention_value_scale");
+                      *scale = dflash_own(builder, "attention_value_scale");
     double rotary;
     if (is_given(share)) {
         if (!rotary_of_head_dim(builder, 1, &rotary, error))
@@ -173,7 +167,7 @@ static bool emit_scale_of_target(struct model_builder *builder, struct error *er
 {
     struct document *config;
     double width;
-    if (is_given(own_value(builder, "input_embedding_scale")))
+    if (is_given(dflash_value(builder, "input_embedding_scale")))
         return true;
     if (!draft_open_target(builder, &config, error))
         return false;
@@ -189,7 +183,7 @@ static bool emit_causal_of_draft(struct model_builder *builder, struct error *er
 {
     const struct json *value = hparams_get(builder->model->hparams, "is_causal");
     if (!is_given(value))
-        value = of_dflash_config(builder, "causal");
+        value = dflash_own(builder, "causal");
     if (is_given(value))
         gguf_set_bool(&builder->model->kvs, builder_key(builder, "attention.causal"), json_bool(value, false));
     return true;
@@ -233,7 +227,7 @@ static bool emit_sections(struct model_builder *builder, struct error *error)
     return true;
 }
 
-static bool emit_dspark(struct model_builder *builder, struct error *error)
+bool dspark_emit(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
     struct gguf_kvs *kvs = &builder->model->kvs;
@@ -257,7 +251,7 @@ static bool emit_target_layers(struct model_builder *builder, struct error *erro
     const struct json *inputs = hparams_get(hparams, "aux_hidden_state_layer_ids");
     if (is_dspark(builder) && is_given(inputs) && hparams_get(hparams, "dflash_config") == NULL)
         return draft_list_target_layers(builder, inputs, 0, error);
-    return draft_list_target_layers(builder, own_value(builder, "target_layer_ids"), 1, error);
+    return draft_list_target_layers(builder, dflash_value(builder, "target_layer_ids"), 1, error);
 }
 
 /* Marks the layers that the class gives a window if config.json names none. */
@@ -279,11 +273,11 @@ static bool find_window(const struct model_builder *builder, bool *ret_of_all, u
     const struct hparams *hparams = builder->model->hparams;
     bool has_own = follows(&builder->model->references, DFLASH_CAUSAL);
     bool is_usual = json_bool(hparams_get(hparams, "use_sliding_window"), false);
-    bool is_own = has_own && json_bool(of_dflash_config(builder, "use_swa"), false);
+    bool is_own = has_own && json_bool(dflash_own(builder, "use_swa"), false);
     *ret_of_all = is_own;
     if (!is_usual && !is_own)
         return false;
-    if (has_own && json_u64(of_dflash_config(builder, "swa_window_size"), ret_window) && *ret_window > 0)
+    if (has_own && json_u64(dflash_own(builder, "swa_window_size"), ret_window) && *ret_window > 0)
         return true;
     return is_usual && json_u64(hparams_get(hparams, "sliding_window"), ret_window) && *ret_window > 0;
 }
@@ -361,12 +355,12 @@ static const struct json *mask_token(const struct model_builder *builder)
     static const char key[] = "mask_token_id";
     const struct hparams *hparams = builder->model->hparams;
     if (hparams_get(hparams, "dflash_config") != NULL)
-        return of_dflash_config(builder, key);
+        return dflash_own(builder, key);
     bool is_flat = is_dspark(builder) || builder->family == &muse_glimmer_assistant_family;
     return is_flat ? hparams_get(hparams, key) : NULL;
 }
 
-static bool check_target(struct model_builder *builder, struct error *error)
+bool dflash_check_target(struct model_builder *builder, struct error *error)
 {
     struct document *config;
     if (!draft_open_target(builder, &config, error))
@@ -389,7 +383,7 @@ static bool set_mask_token(struct model_builder *builder, const struct vocab_inp
     return true;
 }
 
-static const struct key_row draft_keys[] = {
+const struct key_row dflash_keys[] = {
     {.emit = emit_pooling_type},
     {.emit = emit_rotary, .since = DFLASH_ROTARY},
     {.emit = emit_block_size},
@@ -435,7 +429,7 @@ static const char *make_markov_rank(const struct config_material *material)
     return tensor != NULL && tensor->rank == 2 ? arena_printf(material->arena, "%" PRIu64, tensor->shape[1]) : NULL;
 }
 
-static const struct config_row common_rows[] = {
+const struct config_row dflash_common_rows[] = {
     {"tie_word_embeddings", FROM_TEXT, .text = "false"},
     {"block_size", FROM_KEY, "block_size"},
     {"partial_rotary_factor", FROM_HEAD_SHARE, "rope.dimension_count", "attention.key_length"},
@@ -460,7 +454,7 @@ static const struct config_row dflash_rows[] = {
     {0},
 };
 
-static const struct config_row dspark_rows[] = {
+const struct config_row dspark_rows[] = {
     {"target_layer_ids", .make = make_target_layers},
     {"mask_token_id", FROM_KEY, ".tokenizer.ggml.mask_token_id"},
     {"is_causal", FROM_KEY, "attention.causal"},
@@ -478,7 +472,7 @@ static const struct config_row dspark_number_rows[] = {
     {0},
 };
 
-#define DRAFT_TABLES(...) CONFIG_TABLES(silu_rows, attention_bias_rows, draft_rows, common_rows, __VA_ARGS__)
+#define DRAFT_TABLES(...) CONFIG_TABLES(silu_rows, attention_bias_rows, draft_rows, dflash_common_rows, __VA_ARGS__)
 
 const struct family dflash_family = {
     .name = "dflash",
@@ -493,14 +487,14 @@ const struct family dflash_family = {
     .hf = FAMILY_NAMES({"DFlashDraftModel"}, {"DFlash2DraftModel", .since = 10662}, {"Qwen3DSparkModel"},
                        {"DSparkDraftModel"}, {"DSparkSpeculator"}, {"Lfm2DSparkDraftModel", .since = 10593},
                        {"LingDSparkModel", .since = 10531}),
-    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
-    .keys = {base_keys, draft_keys, KEYS({.emit = emit_dspark})},
+    .tensors = {dflash_tensors, qk_norm_tensors, decoder_tensors},
+    .keys = {base_keys, dflash_keys, KEYS({.emit = dspark_emit})},
     .drafts = true,
     .stored_types = STORED_TYPES({"d2t", &i64_dtype}),
-    .rename = rename_tensor,
+    .rename = dflash_rename,
     .arrange = put_tokens_last,
-    .adjust = adjust,
-    .add_extras = check_target,
+    .adjust = dflash_adjust,
+    .add_extras = dflash_check_target,
     .after_vocab = set_mask_token,
 };
 
@@ -527,204 +521,10 @@ const struct family muse_glimmer_assistant_family = {
     .architecture = "dflash",
     .summary = "Muse Glimmer's draft",
     .hf = FAMILY_NAMES({"MuseGlimmerAssistantModel"}),
-    .tensors = {tensors, qk_norm_tensors, decoder_tensors},
+    .tensors = {dflash_tensors, qk_norm_tensors, decoder_tensors},
     .keys = {base_keys, KEYS({"block_size", GGUF_U32, REQUIRED, "block_size"}, {.emit = emit_assistant_targets},
                              {.emit = emit_assistant_window})},
     .drafts = true,
-    .add_extras = check_target,
+    .add_extras = dflash_check_target,
     .after_vocab = set_mask_token,
-};
-
-/* Gemma 4's DSpark: Gemma's layers, whose values are their keys. conversion/gemma.py, Gemma4DSparkModel. */
-static const struct relation_row gemma4_dspark_tensors[] = {
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
-    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"},
-    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
-    {"model.layers.{}.layer_scalar", "blk.{}.layer_output_scale.weight"},
-    {0},
-};
-
-static const char *rename_gemma4(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
-                                 const char *name)
-{
-    static const char short_name[] = "model.confidence_proj.";
-    name = rename_tensor(arena, dimensions, direction, name);
-    bool is_short = direction == FORWARD && name != NULL && text_starts_with(name, short_name);
-    return is_short ? arena_printf(arena, "model.confidence_head.proj.%s", name + strlen(short_name)) : name;
-}
-
-static bool all_full(const struct model_builder *builder)
-{
-    const struct json *types = hparams_get(builder->model->hparams, "layer_types");
-    if (!json_is(types, JSON_ARRAY) || json_count(types) != builder->dimensions.n_layers)
-        return false;
-    for (const struct json *type = json_first(types); type != NULL; type = json_next(type))
-        if (!json_string_is(type, "full_attention"))
-            return false;
-    return true;
-}
-
-/* Returns a value of dflash_config, or else of config.json, which the converter requires. */
-static const struct json *gemma4_mask_token(const struct model_builder *builder)
-{
-    const struct json *own = of_dflash_config(builder, "mask_token_id");
-    return own != NULL ? own : hparams_get(builder->model->hparams, "mask_token_id");
-}
-
-/* Checks that the draft is of the one kind that the converter knows. */
-static bool check_gemma4(const struct model_builder *builder, struct error *error)
-{
-    const struct hparams *hparams = builder->model->hparams;
-    const struct json *activation = hparams_get(hparams, "hidden_activation"),
-                      *targets = own_value(builder, "target_layer_ids"), *type = hparams_rope(hparams, "rope_type");
-    double softcap = 0;
-    if (!json_bool(hparams_get(hparams, "attention_k_eq_v"), false) || !all_full(builder))
-        return error_set(error, "config.json: attention_k_eq_v is not true, or layer_types has a layer without full "
-                                "attention, which is not supported for a draft of Gemma 4");
-    if (activation != NULL && !json_string_is(activation, "gelu_pytorch_tanh"))
-        return error_set(error, "config.json: hidden_activation is not 'gelu_pytorch_tanh', the only one that is "
-                                "supported for a draft of Gemma 4");
-    if (json_bool(hparams_get(hparams, "attention_bias"), false) ||
-        json_bool(hparams_get(hparams, "enable_moe_block"), false))
-        return error_set(error, "config.json: attention_bias or enable_moe_block is true, which is not supported for a "
-                                "draft of Gemma 4");
-    if (!json_string_is(type, "default") && !json_string_is(type, "proportional"))
-        return error_set(error, "config.json: rope_type is neither default nor proportional");
-    if (!is_given(gemma4_mask_token(builder)) || json_count(targets) == 0)
-        return error_set(error, "config.json: mask_token_id or target_layer_ids is missing");
-    return !json_double(hparams_get(hparams, "final_logit_softcapping"), &softcap) || softcap == 0 ||
-           error_set(error, "config.json: final_logit_softcapping is not supported for a draft of Gemma 4");
-}
-
-/* Checks that the draft has the whole vocabulary of its target, with a head of its own. */
-static bool adjust_gemma4(struct model_builder *builder, struct error *error)
-{
-    const struct hparams *hparams = builder->model->hparams;
-    const struct tensor_set *set = builder->model->checkpoint->tensors;
-    double all, drafted;
-    if (!adjust(builder, error) || !check_gemma4(builder, error))
-        return false;
-    bool is_smaller = json_double(hparams_get(hparams, "draft_vocab_size"), &drafted) && drafted != 0 &&
-                      (!json_double(hparams_get(hparams, "vocab_size"), &all) || drafted != all);
-    if (is_smaller || (tensor_set_find_text(set, "lm_head.weight") == NULL &&
-                       tensor_set_find_text(set, "model.lm_head.weight") == NULL))
-        return error_set(error, "a draft of Gemma 4 needs lm_head.weight, and the whole vocabulary: draft_vocab_size "
-                                "is not supported");
-    dimensions_set(&builder->dimensions, "own_head", 1);
-    dimensions_set(&builder->dimensions, "embedding", json_bool(hparams_get(hparams, "has_embed_tokens"), true));
-    return true;
-}
-
-static bool add_gemma4_factors(struct model_builder *builder, struct error *error)
-{
-    double size, share;
-    struct arena *arena = builder->model->arena;
-    if (!check_target(builder, error) || !builder_number(builder, "global_head_dim", 0, &size, error) ||
-        !builder_number(builder, "rope.partial_rotary_factor", 0.25, &share, error))
-        return false;
-    if (!json_string_is(hparams_rope(builder->model->hparams, "rope_type"), "proportional"))
-        return true;
-    double n_rotated = trunc(size * share / 2);
-    if (!(share > 0 && share <= 1 && size <= UINT16_MAX) || size * share != 2 * n_rotated)
-        return error_set(error,
-                         "config.json: partial_rotary_factor is %g: an even number of the %g dimensions of a "
-                         "head must rotate",
-                         share, size);
-    uint64_t n_factors = (uint64_t)size / 2;
-    float *factors = arena_array(arena, n_factors + 1, sizeof *factors);
-    for (uint64_t i = 0; i < n_factors; i++)
-        factors[i] = (double)i < n_rotated ? 1.0f : 1e30f;
-    tensor_set_add_view(builder->model->tensors, "rope_freqs.weight", view_numbers(arena, 1, &n_factors, factors));
-    return true;
-}
-
-static bool emit_gemma4_scale(struct model_builder *builder, struct error *error)
-{
-    double width;
-    if (!builder_number(builder, "hidden_size", 0, &width, error))
-        return false;
-    gguf_set_f32(&builder->model->kvs, builder_key(builder, "embedding_scale"), sqrt(width));
-    return true;
-}
-
-static const struct key_row gemma4_dspark_keys[] = {
-    {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_global_key_value_heads"},
-    {"attention.key_length", GGUF_U32, REQUIRED, "global_head_dim"},
-    {"attention.value_length", GGUF_U32, REQUIRED, "global_head_dim"},
-    {"rope.dimension_count", GGUF_U32, REQUIRED, "global_head_dim"},
-    {.emit = emit_gemma4_scale},
-    {"attention.scale", GGUF_F32, ALWAYS, .value = 1},
-    {"hidden_activation", GGUF_STRING, ALWAYS, .text = "gelu_pytorch_tanh"},
-    {.emit = emit_dspark},
-    {0},
-};
-
-static bool set_gemma4_mask(struct model_builder *builder, const struct vocab_input *input, struct error *error)
-{
-    uint64_t id;
-    (void)input;
-    if (!json_u64(gemma4_mask_token(builder), &id) || id > UINT32_MAX)
-        return error_set(error, "config.json: mask_token_id is not a token");
-    gguf_set_u32(&builder->model->kvs, "tokenizer.ggml.mask_token_id", (uint32_t)id);
-    return true;
-}
-
-/* Returns the rope, whose factors are 1 where a head rotates. */
-static const char *make_gemma4_rope(const struct config_material *material)
-{
-    enum { MOST_FACTORS = UINT16_MAX };
-    char share[JSON_FLOAT_TEXT], theta[JSON_FLOAT_TEXT];
-    const struct tensor *factors = tensor_set_find_text(material->tensors, "rope_freqs.weight");
-    double base = 10000, n_rotated = 0;
-    gguf_get_f64(material->kvs, "dflash.rope.freq_base", &base);
-    bool is_partial = factors != NULL && factors->dtype == &f32_dtype && factors->rank == 1 &&
-                      factors->refusal == NULL && factors->shape[0] > 0 && factors->shape[0] <= MOST_FACTORS;
-    uint64_t n = is_partial ? factors->shape[0] : 0;
-    float *values = arena_array(material->arena, n + 1, sizeof *values);
-    if (is_partial && !convert_values(tensor_view(factors, material->arena), 0, n, values, material->error)) {
-        *material->failed = true;
-        return NULL;
-    }
-    for (uint64_t i = 0; i < n; i++)
-        n_rotated += values[i] == 1;
-    const char *line = is_partial ? arena_printf(material->arena, "      \"partial_rotary_factor\": %s,\n",
-                                                 json_f64_text(n_rotated / (double)n, share))
-                                  : "";
-    return arena_printf(material->arena,
-                        "{\n    \"full_attention\": {\n%s      \"rope_theta\": %s,\n      \"rope_type\": \"%s\"\n    }"
-                        "\n  }",
-                        line, json_f32_text((float)base, theta), is_partial ? "proportional" : "default");
-}
-
-static const struct config_row gemma4_rows[] = {
-    {"num_global_key_value_heads", FROM_KEY, "attention.head_count_kv"},
-    {"global_head_dim", FROM_KEY, "attention.key_length"},
-    {"attention_k_eq_v", FROM_TEXT, .text = "true"},
-    {"layer_types", FROM_LAYERS, "blk.{}.attn_q.weight", "'full_attention'|'full_attention'"},
-    {"hidden_activation", FROM_KEY, "hidden_activation"},
-    {"rope_parameters", .make = make_gemma4_rope},
-    {"rope_theta", FROM_NOWHERE},
-    {"rope_scaling", FROM_NOWHERE},
-    {"partial_rotary_factor", FROM_NOWHERE},
-    {0},
-};
-
-const struct family gemma4_dspark_family = {
-    .name = "dflash-gemma4",
-    .told_by = "key:hidden_activation",
-    .forms = CONFIG_FORMS({"Gemma4DSparkModel", "gemma4_text", NULL,
-                           CONFIG_TABLES(draft_rows, common_rows, dspark_rows, gemma4_rows), DRAFT_NOTE}),
-    .architecture = "dflash",
-    .summary = "Gemma 4's DSpark",
-    .since = 11138,
-    .hf = FAMILY_NAMES({"Gemma4DSparkModel"}),
-    .tensors = {gemma4_dspark_tensors, tensors, qk_norm_tensors, decoder_tensors},
-    .keys = {base_keys, draft_keys, gemma4_dspark_keys},
-    .drafts = true,
-    .defaults = "{'rope_parameters': {'full_attention': {'rope_type': 'proportional', 'partial_rotary_factor': 0.25,"
-                " 'rope_theta': 1000000.0}}}",
-    .rename = rename_gemma4,
-    .adjust = adjust_gemma4,
-    .add_extras = add_gemma4_factors,
-    .after_vocab = set_gemma4_mask,
 };

@@ -8,38 +8,16 @@
 static struct {
     struct lock lock;
     struct event unpinned;
-    struct chunk *newest, *oldest;
+    struct last_uses uses;
     size_t n_bytes; /* of all chunks, reserved ones included */
 } cache = {.lock = LOCK_INITIALIZER, .unpinned = EVENT_INITIALIZER};
 
-static void unlink_chunk(struct chunk *chunk)
-{
-    *(chunk->newer ? &chunk->newer->older : &cache.newest) = chunk->older;
-    *(chunk->older ? &chunk->older->newer : &cache.oldest) = chunk->newer;
-}
-
-static void link_newest(struct chunk *chunk)
-{
-    chunk->newer = NULL;
-    chunk->older = cache.newest;
-    *(cache.newest ? &cache.newest->newer : &cache.oldest) = chunk;
-    cache.newest = chunk;
-}
-
 static void drop_chunk(struct chunk *chunk)
 {
-    unlink_chunk(chunk);
+    last_uses_take_out(&cache.uses, &chunk->use);
     *chunk->place = NULL;
     cache.n_bytes -= sizeof *chunk + chunk->length;
     free(chunk);
-}
-
-static struct chunk *oldest_unpinned(void)
-{
-    struct chunk *chunk = cache.oldest;
-    while (chunk != NULL && chunk->pins > 0)
-        chunk = chunk->newer;
-    return chunk;
 }
 
 static void free_room(size_t n_bytes)
@@ -62,7 +40,7 @@ struct chunk *chunk_reserve(size_t length)
     size_t n_bytes = sizeof(struct chunk) + length;
     lock_take(&cache.lock);
     while (cache.n_bytes > 0 && cache.n_bytes + n_bytes > CHUNK_CACHE_BYTES) {
-        struct chunk *chunk = oldest_unpinned();
+        struct chunk *chunk = last_uses_idle(&cache.uses);
         if (chunk != NULL)
             drop_chunk(chunk);
         else
@@ -75,7 +53,7 @@ struct chunk *chunk_reserve(size_t length)
         free_room(n_bytes);
         memory_exhausted(n_bytes);
     }
-    *chunk = (struct chunk){.length = length};
+    *chunk = (struct chunk){.use.thing = chunk, .length = length};
     attempt_add(&chunk->part, give_up_part);
     return chunk;
 }
@@ -95,7 +73,7 @@ void chunk_publish(struct chunk *chunk, struct chunk **place)
         attempt_remove(&chunk->part);
         chunk->place = place;
         *place = chunk;
-        link_newest(chunk);
+        last_uses_add(&cache.uses, &chunk->use);
         event_wake_all(&cache.unpinned);
     }
     lock_drop(&cache.lock);
@@ -108,9 +86,8 @@ struct chunk *chunk_pin(struct chunk **place)
     lock_take(&cache.lock);
     struct chunk *chunk = *place;
     if (chunk != NULL) {
-        chunk->pins++;
-        unlink_chunk(chunk);
-        link_newest(chunk);
+        chunk->use.n_users++;
+        last_uses_renew(&cache.uses, &chunk->use);
     }
     lock_drop(&cache.lock);
     return chunk;
@@ -119,7 +96,7 @@ struct chunk *chunk_pin(struct chunk **place)
 void chunk_unpin(struct chunk *chunk)
 {
     lock_take(&cache.lock);
-    chunk->pins--;
+    chunk->use.n_users--;
     event_wake_all(&cache.unpinned);
     lock_drop(&cache.lock);
 }

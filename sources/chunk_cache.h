@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/attempt.h"
+#include "base/last_use.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +17,7 @@ struct chunk {
     struct attempt_part
         part; /* until it is published: an attempt that fails gives it up, for others wait for its room */
     struct chunk **place;
-    struct chunk *newer, *older;
-    unsigned pins; /* readers copying from it */
+    struct last_use use; /* by readers copying from it */
     size_t length;
     unsigned char bytes[];
 };

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/attempt.h"
+#include "base/last_use.h"
 #include "base/lock.h"
 
 #include <stdlib.h>
@@ -16,9 +17,8 @@ struct remade {
     struct lock making;
 
     /* Guarded by the lock of all. */
-    struct buffer *parts;         /* empty: dropped */
-    unsigned n_readers;           /* of the parts */
-    struct remade *newer, *older; /* among those with parts */
+    struct buffer *parts; /* empty: dropped */
+    struct last_use use;  /* of the parts, by readers */
 };
 
 static void free_parts(struct buffer *parts, size_t n_parts)
@@ -32,39 +32,22 @@ static bool is_kept(const struct remade *remade)
     return remade->parts[0].bytes != NULL;
 }
 
-/* Those with parts, by the time of their last read. */
+/* Those with parts. */
 static struct {
     struct lock lock;
-    struct remade *newest, *oldest;
+    struct last_uses uses;
     size_t n_bytes;
 } all = {.lock = LOCK_INITIALIZER};
 
-/* The functions down to drop_oldest() are called with the lock. */
-static void add_newest(struct remade *remade)
-{
-    remade->newer = NULL;
-    remade->older = all.newest;
-    *(all.newest != NULL ? &all.newest->newer : &all.oldest) = remade;
-    all.newest = remade;
-    all.n_bytes += remade->size;
-}
-
-static void take_out(struct remade *remade)
-{
-    *(remade->newer != NULL ? &remade->newer->older : &all.newest) = remade->older;
-    *(remade->older != NULL ? &remade->older->newer : &all.oldest) = remade->newer;
-    all.n_bytes -= remade->size;
-}
-
+/* The caller has the lock. */
 static void drop_oldest(void)
 {
-    for (struct remade *remade = all.oldest; remade != all.newest && all.n_bytes > REMADE_KEPT;) {
-        struct remade *newer = remade->newer;
-        if (remade->n_readers == 0) {
-            take_out(remade);
-            free_parts(remade->parts, remade->n_parts);
-        }
-        remade = newer;
+    struct remade *remade;
+    while (all.n_bytes > REMADE_KEPT && (remade = last_uses_idle(&all.uses)) != NULL &&
+           &remade->use != all.uses.newest) {
+        last_uses_take_out(&all.uses, &remade->use);
+        all.n_bytes -= remade->size;
+        free_parts(remade->parts, remade->n_parts);
     }
 }
 
@@ -74,9 +57,8 @@ static bool begin_reading(struct remade *remade)
     lock_take(&all.lock);
     bool kept = is_kept(remade);
     if (kept) {
-        remade->n_readers++;
-        take_out(remade);
-        add_newest(remade);
+        remade->use.n_users++;
+        last_uses_renew(&all.uses, &remade->use);
     }
     lock_drop(&all.lock);
     return kept;
@@ -85,7 +67,7 @@ static bool begin_reading(struct remade *remade)
 static void end_reading(struct remade *remade)
 {
     lock_take(&all.lock);
-    remade->n_readers--;
+    remade->use.n_users--;
     drop_oldest();
     lock_drop(&all.lock);
 }
@@ -95,7 +77,8 @@ static void keep(struct remade *remade, struct buffer *parts)
 {
     lock_take(&all.lock);
     memcpy(remade->parts, parts, remade->n_parts * sizeof *parts);
-    add_newest(remade);
+    last_uses_add(&all.uses, &remade->use);
+    all.n_bytes += remade->size;
     drop_oldest();
     lock_drop(&all.lock);
     memset(parts, 0, remade->n_parts * sizeof *parts);
@@ -159,8 +142,10 @@ static void release(void *context)
 {
     struct remade *remade = context;
     lock_take(&all.lock);
-    if (is_kept(remade))
-        take_out(remade);
+    if (is_kept(remade)) {
+        last_uses_take_out(&all.uses, &remade->use);
+        all.n_bytes -= remade->size;
+    }
     lock_drop(&all.lock);
     free_parts(remade->parts, remade->n_parts);
     free(remade->parts);
@@ -175,6 +160,7 @@ struct source *source_remade_new(const struct source *base, const char *name, st
     static const struct source_ops ops = {.read = read_remade, .release = release};
     struct remade *remade = memory_alloc(sizeof *remade);
     *remade = (struct remade){.name = name, .make = make, .context = context, .n_parts = n_parts};
+    remade->use.thing = remade;
     remade->lengths = memory_alloc(n_parts * sizeof *remade->lengths);
     remade->parts = memory_alloc(n_parts * sizeof *remade->parts);
     for (size_t i = 0; i < n_parts; i++) {

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/attempt.h"
 #include "base/checked.h"
+#include "base/last_use.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,46 +16,33 @@ struct blob {
 
     /* Guarded by the lock of all. */
     struct source *file; /* NULL: closed */
-    unsigned n_readers;
-    struct blob *newer, *older; /* among those with a file */
+    struct last_use use; /* of the file, by readers */
 };
 
-/* Those with a file, by the time of their last read. */
+/* Those with a file. */
 static struct {
     struct lock lock;
-    struct blob *newest, *oldest;
+    struct last_uses uses;
     size_t count;
 } all = {.lock = LOCK_INITIALIZER};
 
 /* The functions down to open_again() are called with the lock. */
 
-static void add_newest(struct blob *blob)
-{
-    blob->newer = NULL;
-    blob->older = all.newest;
-    *(all.newest != NULL ? &all.newest->newer : &all.oldest) = blob;
-    all.newest = blob;
-    all.count++;
-}
-
-static void take_out(struct blob *blob)
-{
-    *(blob->newer != NULL ? &blob->newer->older : &all.newest) = blob->older;
-    *(blob->older != NULL ? &blob->older->newer : &all.oldest) = blob->newer;
-    all.count--;
-}
-
 static void close_oldest(void)
 {
-    for (struct blob *blob = all.oldest; blob != NULL && all.count > BLOBS_OPEN;) {
-        struct blob *newer = blob->newer;
-        if (blob->n_readers == 0) {
-            take_out(blob);
-            source_close(blob->file);
-            blob->file = NULL;
-        }
-        blob = newer;
+    struct blob *blob;
+    while (all.count > BLOBS_OPEN && (blob = last_uses_idle(&all.uses)) != NULL) {
+        last_uses_take_out(&all.uses, &blob->use);
+        all.count--;
+        source_close(blob->file);
+        blob->file = NULL;
     }
+}
+
+static void add_open(struct blob *blob)
+{
+    last_uses_add(&all.uses, &blob->use);
+    all.count++;
 }
 
 static bool open_again(struct blob *blob, struct error *error)
@@ -74,13 +62,11 @@ static bool open_again(struct blob *blob, struct error *error)
 static struct source *begin_reading(struct blob *blob, struct error *error)
 {
     attempt_lock(&all.lock);
-    const bool is_open = blob->file != NULL;
-    if (is_open)
-        take_out(blob);
-    if (is_open || open_again(blob, error)) {
-        add_newest(blob);
-        blob->n_readers++;
-    }
+    if (blob->file != NULL)
+        last_uses_renew(&all.uses, &blob->use);
+    else if (open_again(blob, error))
+        add_open(blob);
+    blob->use.n_users += blob->file != NULL;
     close_oldest();
     struct source *file = blob->file;
     attempt_unlock(&all.lock);
@@ -90,7 +76,7 @@ static struct source *begin_reading(struct blob *blob, struct error *error)
 static void end_reading(struct blob *blob)
 {
     lock_take(&all.lock);
-    blob->n_readers--;
+    blob->use.n_users--;
     lock_drop(&all.lock);
 }
 
@@ -109,8 +95,10 @@ static void blob_release(void *context)
 {
     struct blob *blob = context;
     lock_take(&all.lock);
-    if (blob->file != NULL)
-        take_out(blob);
+    if (blob->file != NULL) {
+        last_uses_take_out(&all.uses, &blob->use);
+        all.count--;
+    }
     lock_drop(&all.lock);
     source_close(blob->file);
     free(blob);
@@ -128,9 +116,10 @@ struct source *source_blob_new(struct source *file, const struct digest *digest,
     };
     struct blob *blob = memory_alloc(sizeof *blob);
     *blob = (struct blob){.open = open, .context = context, .digest = *digest, .size = source_size(file), .file = file};
+    blob->use.thing = blob;
     struct source *source = source_new_file(&identity, source_name(file), &ops, blob);
     attempt_lock(&all.lock);
-    add_newest(blob);
+    add_open(blob);
     close_oldest();
     attempt_unlock(&all.lock);
     return source;

@@ -1,4 +1,11 @@
-#include "fs/http/hub.h"
+/* The protocol of the model hub: what its clients ask for, and its errors.
+ *
+ * Every model has one revision: "main", and the commit that stands for it. Errors carry X-Error-Code as the hub's do,
+ * from which clients tell a missing repository from a missing file.
+ *
+ * Source: the Hub API's OpenAPI description; huggingface_hub 0.36 (hf_api.py, file_download.py), llama.cpp
+ * (common/hf-cache.cpp, and before it common/download.cpp). */
+#include "fs/http/protocols.h"
 
 #include "base/text.h"
 #include "fs/http/file_answer.h"
@@ -253,17 +260,17 @@ static void answer_manifest(const struct repository *repository, const struct ro
         answer_fail(answer, 404, "EntryNotFound", "%s has no file for the tag '%s'", repository->id, route->revision);
 }
 
-void hub_answer(const struct repositories *repositories, const struct http_request *request, const struct route *route,
+void hub_answer(const struct served *served, const struct http_request *request, const struct route *route,
                 struct answer *answer)
 {
     if (route->kind == ROUTE_MODELS) {
-        answer_models(repositories, answer);
+        answer_models(served->repositories, answer);
         return;
     }
     struct route at_main = *route;
     if (route->kind == ROUTE_MANIFEST)
         at_main.revision = "main"; /* the route has a tag instead */
-    const struct repository *repository = find(repositories, &at_main, answer);
+    const struct repository *repository = find(served->repositories, &at_main, answer);
     if (repository == NULL)
         return;
     if (route->kind == ROUTE_MODEL)
@@ -276,10 +283,10 @@ void hub_answer(const struct repositories *repositories, const struct http_reque
         answer_manifest(repository, route, answer);
 }
 
-void hub_answer_file(const struct repositories *repositories, const struct http_request *request,
-                     const struct route *route, struct answer *answer)
+void hub_answer_file(const struct served *served, const struct http_request *request, const struct route *route,
+                     struct answer *answer)
 {
-    const struct repository *repository = find(repositories, route, answer);
+    const struct repository *repository = find(served->repositories, route, answer);
     if (repository == NULL)
         return;
     const struct repository_file *file = repository_file(repository, route->path);

@@ -1,4 +1,17 @@
-#include "fs/http/image.h"
+/* Images of OCI registries: /v2/ORG/NAME, with a tag for each directory and GGUF file that is offered of the model:
+ * "hf", "Q4_K_M", "mlx-4bit", "FP8_DYNAMIC"; "latest" is "hf". The files are below /models, as KServe, and image
+ * volumes of Kubernetes have them.
+ *
+ * A layer is a tar that is not compressed (fs/tree/tar.h), computed when it is read. A file of a MiB or more is a
+ * layer of its own, so that tags share equal files; the small ones are one layer. Sizes are known at once. A digest
+ * takes one pass over its layer when the manifest is first asked for (fs/tree/digests.h); HEAD requests compute none,
+ * and leave out a digest that is not known. Names have letters of either case. One image serves amd64 and arm64, as an
+ * index if the client accepts one.
+ *
+ * ORG/NAME-GGUF is the registry's (registry.c).
+ *
+ * Source: the OCI distribution and image specifications 1.1. */
+#include "fs/http/protocols.h"
 
 #include "base/text.h"
 #include "fs/http/file_answer.h"
@@ -32,16 +45,16 @@ static bool is_digest(const char *text)
 }
 
 /* Records where the blobs of an image are. */
-static void record(const struct images *images, const struct image *image)
+static void record(const struct served *served, const struct image *image)
 {
     const char *model = image->repository->base;
     for (size_t i = 0; i < image->n_layers; i++)
-        blob_place_add(images->places, model, image->layers[i].digest, image->tag);
+        blob_place_add(served->places, model, image->layers[i].digest, image->tag);
     for (size_t i = 0; i < N_PLATFORMS; i++) {
-        blob_place_add(images->places, model, image->configs[i].digest, image->tag);
-        blob_place_add(images->places, model, image->manifests[i].digest, image->tag);
+        blob_place_add(served->places, model, image->configs[i].digest, image->tag);
+        blob_place_add(served->places, model, image->manifests[i].digest, image->tag);
     }
-    blob_place_add(images->places, model, image->index.digest, image->tag);
+    blob_place_add(served->places, model, image->index.digest, image->tag);
 }
 
 static void answer_text(const struct image_text *text, const char *media_type, bool is_known, struct answer *answer)
@@ -54,22 +67,22 @@ static void answer_text(const struct image_text *text, const char *media_type, b
     buffer_append(&answer->text, text->text, text->length);
 }
 
-static void answer_tag(const struct images *images, const struct http_request *request, const char *name,
+static void answer_tag(const struct served *served, const struct http_request *request, const char *name,
                        const char *tag, struct answer *answer)
 {
     struct image image;
     struct error error = {0};
     bool wants_index = request->accept != NULL && strstr(request->accept, IMAGE_INDEX) != NULL;
-    if (!image_find(images->repositories, name, tag, answer->arena, &image, &error)) {
+    if (!image_find(served->repositories, name, tag, answer->arena, &image, &error)) {
         answer_fail(answer, 404, "MANIFEST_UNKNOWN", "%s", error.message);
         return;
     }
     /* Any page could have this machine compute for minutes. */
     bool only_known = request->head || request->is_cross_site;
-    bool are_known = image_digest(&image, images->digests, only_known, answer->arena, &error);
+    bool are_known = image_digest(&image, served->digests, only_known, answer->arena, &error);
     image_write(&image, answer->arena);
     if (are_known)
-        record(images, &image);
+        record(served, &image);
     if (!are_known && !request->head)
         answer_fail(answer, request->is_cross_site ? 404 : 500, request->is_cross_site ? "MANIFEST_UNKNOWN" : "UNKNOWN",
                     "%s", error.message);
@@ -79,24 +92,24 @@ static void answer_tag(const struct images *images, const struct http_request *r
 }
 
 /* Finds the image that has a digest, from what was recorded; its digests are known, unless the cache was emptied. */
-static bool find_recorded(const struct images *images, const char *name, const char *digest, struct arena *arena,
+static bool find_recorded(const struct served *served, const char *name, const char *digest, struct arena *arena,
                           struct image *ret_image)
 {
     struct error unsaid;
-    const char *model = any_of(images->repositories, name)->base,
-               *tag = is_digest(digest) ? blob_place_find(images->places, model, digest, arena) : NULL;
-    if (tag == NULL || !image_find(images->repositories, name, tag, arena, ret_image, &unsaid) ||
-        !image_digest(ret_image, images->digests, true, arena, &unsaid))
+    const char *model = any_of(served->repositories, name)->base,
+               *tag = is_digest(digest) ? blob_place_find(served->places, model, digest, arena) : NULL;
+    if (tag == NULL || !image_find(served->repositories, name, tag, arena, ret_image, &unsaid) ||
+        !image_digest(ret_image, served->digests, true, arena, &unsaid))
         return false;
     image_write(ret_image, arena);
     return true;
 }
 
-static void answer_manifest_by_digest(const struct images *images, const char *name, const char *digest,
+static void answer_manifest_by_digest(const struct served *served, const char *name, const char *digest,
                                       struct answer *answer)
 {
     struct image image;
-    bool found = find_recorded(images, name, digest, answer->arena, &image);
+    bool found = find_recorded(served, name, digest, answer->arena, &image);
     if (found && strcmp(image.index.digest, digest) == 0) {
         answer_text(&image.index, IMAGE_INDEX, true, answer);
         return;
@@ -124,13 +137,13 @@ static bool make_blob(const struct image *image, const char *digest, struct answ
     return error_set(error, "there is no blob %s: ask for the manifest of its tag first", digest);
 }
 
-static void answer_blob(const struct images *images, const struct http_request *request, const char *name,
+static void answer_blob(const struct served *served, const struct http_request *request, const char *name,
                         const char *digest, struct answer *answer)
 {
     struct image image;
     struct error error = {0};
     error_set(&error, "there is no blob %s: ask for the manifest of its tag first", digest);
-    if (!find_recorded(images, name, digest, answer->arena, &image) || !make_blob(&image, digest, answer, &error)) {
+    if (!find_recorded(served, name, digest, answer->arena, &image) || !make_blob(&image, digest, answer, &error)) {
         answer_fail(answer, 404, "BLOB_UNKNOWN", "%s: %s", name, error.message);
         return;
     }
@@ -197,10 +210,10 @@ static struct tags find_tags(const struct repositories *repositories, const char
 }
 
 /* Answers with the tags after ?last=TAG, as many as ?n=N has. */
-static void answer_tags(const struct images *images, const struct http_request *request, const char *name,
+static void answer_tags(const struct served *served, const struct http_request *request, const char *name,
                         struct answer *answer)
 {
-    struct tags tags = find_tags(images->repositories, name, answer->arena);
+    struct tags tags = find_tags(served->repositories, name, answer->arena);
     struct query query = query_parse(request->query, answer->arena);
     const char *last = query_value(&query, "last"), *count = query_value(&query, "n");
     size_t i = 0, n_put = 0,
@@ -208,7 +221,7 @@ static void answer_tags(const struct images *images, const struct http_request *
     struct json_writer writer = {.out = &answer->text, .letters = JSON_UTF8, .compact = true};
     answer_header(answer, "Content-Type", "application/json");
     json_begin_object(&writer, NULL);
-    json_put_text(&writer, "name", any_of(images->repositories, name)->base);
+    json_put_text(&writer, "name", any_of(served->repositories, name)->base);
     json_begin_array(&writer, "tags");
     while (last != NULL && i < tags.count && strcmp(tags.items[i], last) <= 0)
         i++;
@@ -218,7 +231,7 @@ static void answer_tags(const struct images *images, const struct http_request *
     json_end(&writer);
     if (i < tags.count && n_put > 0)
         answer_header(answer, "Link", "</v2/%s/tags/list?n=%zu&last=%s>; rel=\"next\"",
-                      any_of(images->repositories, name)->base, most, tags.items[i - 1]);
+                      any_of(served->repositories, name)->base, most, tags.items[i - 1]);
 }
 
 static void answer_referrers(const char *digest, struct answer *answer)
@@ -231,17 +244,17 @@ static void answer_referrers(const char *digest, struct answer *answer)
     buffer_append_text(&answer->text, "{\"schemaVersion\":2,\"mediaType\":\"" IMAGE_INDEX "\",\"manifests\":[]}");
 }
 
-void image_answer(const struct images *images, const struct http_request *request, const struct route *route,
+void image_answer(const struct served *served, const struct http_request *request, const struct route *route,
                   struct answer *answer)
 {
     if (route->kind == ROUTE_TAGS)
-        answer_tags(images, request, route->repository, answer);
+        answer_tags(served, request, route->repository, answer);
     else if (route->kind == ROUTE_REFERRERS)
         answer_referrers(route->revision, answer);
     else if (route->kind == ROUTE_BLOB)
-        answer_blob(images, request, route->repository, route->revision, answer);
+        answer_blob(served, request, route->repository, route->revision, answer);
     else if (text_starts_with(route->revision, DIGEST_PREFIX))
-        answer_manifest_by_digest(images, route->repository, route->revision, answer);
+        answer_manifest_by_digest(served, route->repository, route->revision, answer);
     else
-        answer_tag(images, request, route->repository, route->revision, answer);
+        answer_tag(served, request, route->repository, route->revision, answer);
 }

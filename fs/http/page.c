@@ -1,8 +1,13 @@
-#include "fs/http/page.h"
+/* Pages for people, which are indices for programs, too: a page has a relative link to each of its directories and
+ * files, as the indices of web servers do, so that rclone, wget and fsspec list what is here.
+ *
+ * The pages of all models plan nothing, which would take half a minute for hundreds of them. The page of a model plans
+ * its files, so that each of its links leads to a file, and programs may ask for all of them without waiting. The form
+ * that opens the viewer (viewer.h) is no link. */
+#include "fs/http/protocols.h"
 
 #include "base/text.h"
 #include "fs/http/html.h"
-#include "fs/http/hub.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -186,25 +191,25 @@ static void add_slash(const struct route *route, struct answer *answer)
     buffer_free(&path);
 }
 
-static void answer_path(const struct repositories *repositories, const struct http_request *request,
-                        const struct route *route, struct answer *answer)
+static void answer_path(const struct served *served, const struct http_request *request, const struct route *route,
+                        struct answer *answer)
 {
-    const struct repository *repository = repository_find(repositories, route->repository);
+    const struct repository *repository = repository_find(served->repositories, route->repository);
     if (repository == NULL || (!route->is_directory && repository_file(repository, route->path) != NULL))
-        hub_answer_file(repositories, request, route, answer); /* or says that there is no such model */
+        hub_answer_file(served, request, route, answer); /* or says that there is no such model */
     else
         answer_directory(repository, request, route->path, answer);
 }
 
-void page_answer(const struct repositories *repositories, const struct http_request *request, const struct route *route,
+void page_answer(const struct served *served, const struct http_request *request, const struct route *route,
                  struct answer *answer)
 {
     if (route->kind == ROUTE_PAGE)
-        answer_all(repositories, request->origin, answer);
+        answer_all(served->repositories, request->origin, answer);
     else if (route->kind == ROUTE_OWNER)
-        answer_owner(repositories, route->repository, answer);
+        answer_owner(served->repositories, route->repository, answer);
     else
-        answer_path(repositories, request, route, answer);
+        answer_path(served, request, route, answer);
     if (answer->status == 200 && !answer->is_file && !route->is_directory)
         add_slash(route, answer);
 }

@@ -1,4 +1,5 @@
-/* Which module answers a request that names models: by the kind of its route, a row each in protocols.c. */
+/* The protocols that requests for models speak, a file each, whose first comment describes it; protocols.c has a row
+ * for each kind of route. */
 #pragma once
 
 #include "fs/http/answer.h"
@@ -14,7 +15,25 @@ struct served {
     struct blob_places *places;
 };
 
-/* Answers a request, except for ROUTE_UNKNOWN, ROUTE_HEALTH and ROUTE_METRICS, which name no model. May have to plan
+/* Answers a request of the kinds of route that the protocol's rows name. */
+typedef void protocol_answer(const struct served *served, const struct http_request *request, const struct route *route,
+                             struct answer *answer);
+
+/* Answers any request, except for ROUTE_UNKNOWN, ROUTE_HEALTH and ROUTE_METRICS, which name no model. May have to plan
  * files. */
-void protocols_answer(const struct served *served, const struct http_request *request, const struct route *route,
-                      struct answer *answer);
+protocol_answer protocols_answer;
+
+extern protocol_answer hub_answer, image_answer, page_answer, registry_answer, s3_answer, viewer_answer;
+
+/* Answers a request for a file, whole or a range of it. HEAD requests plan the file and read nothing. */
+extern protocol_answer hub_answer_file;
+
+/* Reports whether llama.cpp asks for a manifest: it wants the hub's, which names files instead of digests. */
+bool registry_is_llama(const struct http_request *request);
+
+/* Reports whether a name is that of a model with images: "ORG/NAME" of a source. */
+bool image_exists(const struct repositories *repositories, const char *name);
+
+/* Appends the commands that run a repository's files from this server, which the client addresses as `origin`. */
+void page_put_commands(struct buffer *out, const struct repository *repository, const char *origin,
+                       struct arena *arena);

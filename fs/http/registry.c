@@ -1,4 +1,12 @@
-#include "fs/http/registry.h"
+/* A read-only registry of GGUF files, in the protocol of OCI registries: manifests name files and texts by SHA-256.
+ *
+ * Names and tags have letters of either case, since references to OCI registries are in lower case. A tag of
+ * ORG/NAME-GGUF is a quantization: Q4_K_M. "latest" is the first of the usual choices. The manifest has the
+ * form that the Accept header asks for (fs/tree/manifest.h). Making one takes a pass over the files it names
+ * (fs/tree/digests.h), unless their digests are known.
+ *
+ * Source: the OCI distribution specification 1.1. */
+#include "fs/http/protocols.h"
 
 #include "base/text.h"
 #include "fs/http/file_answer.h"
@@ -28,7 +36,7 @@ bool registry_is_llama(const struct http_request *request)
 
 /* The making of a manifest. */
 struct making {
-    const struct registry *registry;
+    const struct served *served;
     const struct repository *repository;
     const struct repository_file *model;
     bool only_known; /* computes no digest: without the digest of a file, there is no manifest */
@@ -44,12 +52,12 @@ static bool measure(void *context, struct tree *tree, struct manifest_layer *lay
     if (!repository_plan(making->repository, layer->node, &layer->size, etag))
         return error_set(error, "%s cannot be made", layer->name);
     etag[SHA256_HEX + 1] = '\0'; /* the identity without quotation marks */
-    bool known = digest_known(making->registry->digests, etag + 1, hex);
+    bool known = digest_known(making->served->digests, etag + 1, hex);
     if (!known && making->only_known)
         return error_set(error, "the digest of %s is not known yet; ask for it with a program of this machine",
                          layer->name);
     if (!known && (!tree_file(tree, layer->node, making->arena, &file, error) ||
-                   !digest_get(making->registry->digests, etag + 1, layer->name, &file, hex, error)))
+                   !digest_get(making->served->digests, etag + 1, layer->name, &file, hex, error)))
         return false;
     manifest_write_digest(hex, layer->digest);
     return true;
@@ -206,18 +214,18 @@ static void answer_tags(const struct repository *repository, struct answer *answ
     json_end(&writer);
 }
 
-void registry_answer(const struct registry *registry, const struct http_request *request, const struct route *route,
+void registry_answer(const struct served *served, const struct http_request *request, const struct route *route,
                      struct answer *answer)
 {
     struct error error = {0};
-    struct making making = {.registry = registry, .arena = answer->arena, .error = &error};
+    struct making making = {.served = served, .arena = answer->arena, .error = &error};
     if (route->kind == ROUTE_REGISTRY) {
         answer_header(answer, "Content-Type", "application/json");
         answer_header(answer, "Docker-Distribution-API-Version", "registry/2.0");
         buffer_append_text(&answer->text, "{}");
         return;
     }
-    making.repository = repository_find_any_case(registry->repositories, route->repository);
+    making.repository = repository_find_any_case(served->repositories, route->repository);
     if (making.repository == NULL || !making.repository->gguf)
         answer_fail(answer, 404, "NAME_UNKNOWN", "there is no model '%s' here with GGUF files", route->repository);
     else if (route->kind == ROUTE_TAGS)

@@ -2,10 +2,7 @@
 
 #include "base/text.h"
 #include "fs/http/file_answer.h"
-#include "fs/http/query.h"
-#include "fs/http/s3_listing.h"
 #include "fs/http/s3_signature.h"
-#include "fs/http/s3_xml.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -190,7 +187,7 @@ static void answer_object(const struct repositories *repositories, const struct 
         restate(answer);
 }
 
-void s3_answer(const struct repositories *repositories, const struct http_request *request, const struct route *route,
+void s3_answer(const struct served *served, const struct http_request *request, const struct route *route,
                struct answer *answer)
 {
     struct query query = query_parse(request->query, answer->arena);
@@ -200,9 +197,9 @@ void s3_answer(const struct repositories *repositories, const struct http_reques
     if (lacks != NULL)
         s3_fail(answer, 501, "NotImplemented", "wfs does not answer ?%s", lacks);
     else if (*route->repository == '\0')
-        answer_buckets(repositories, answer);
+        answer_buckets(served->repositories, answer);
     else if (*route->path == '\0')
-        answer_bucket(repositories, request, &query, route->repository, answer);
+        answer_bucket(served->repositories, request, &query, route->repository, answer);
     else
-        answer_object(repositories, request, &query, route, answer);
+        answer_object(served->repositories, request, &query, route, answer);
 }

@@ -9,9 +9,8 @@
  * Source: Amazon S3 API Reference. */
 #pragma once
 
-#include "fs/http/answer.h"
-#include "fs/http/repository.h"
-#include "fs/http/route.h"
+#include "fs/http/protocols.h"
+#include "fs/http/query.h"
 
 /* Reports whether the client of a request speaks S3: the request has a signature, a header or a parameter that only
  * such clients send. `route` is what route_parse() makes of its path, and of weight for parameters alone, which other
@@ -22,6 +21,25 @@ bool s3_is_asked(const struct http_request *request, const struct route *route);
  * (s3_signature.h). `secret` is NULL if anybody may read. */
 bool s3_refuse(const struct http_request *request, const char *secret, struct answer *answer);
 
-/* Answers ROUTE_S3. */
-void s3_answer(const struct repositories *repositories, const struct http_request *request, const struct route *route,
-               struct answer *answer);
+/* What the protocol's files share. */
+
+/* Answers with a page of a bucket that exists: its keys, in the order of their bytes, from a query of either version.
+ * Source: ListObjects and ListObjectsV2. */
+void s3_list(const struct repositories *repositories, const struct query *query, const char *bucket,
+             struct answer *answer);
+
+/* Begins an answer in XML with the start of its root element, which the caller ends. */
+struct buffer *s3_begin(struct answer *answer, const char *element);
+
+/* Appends text, escaped. Control characters become references, as S3 writes them, and bytes that are not UTF-8
+ * U+FFFD. */
+void s3_put_text(struct buffer *out, const char *text, size_t length);
+
+/* Append an element: a text, a number, or a time, "2026-01-31T12:00:00.000Z". */
+void s3_put(struct buffer *out, const char *element, const char *text);
+void s3_put_number(struct buffer *out, const char *element, uint64_t number);
+void s3_put_time(struct buffer *out, const char *element, time_t time);
+
+/* Makes the answer an error of S3, in place of what it has. */
+void s3_fail(struct answer *answer, unsigned status, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));

@@ -1,10 +1,9 @@
-#include "fs/http/s3_listing.h"
+#include "fs/http/s3.h"
 
 #include "base/base64.h"
 #include "base/percent.h"
 #include "base/text.h"
 #include "fs/http/file_answer.h"
-#include "fs/http/s3_xml.h"
 
 #include <stdlib.h>
 #include <string.h>

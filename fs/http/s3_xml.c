@@ -1,4 +1,4 @@
-#include "fs/http/s3_xml.h"
+#include "fs/http/s3.h"
 
 #include "base/text.h"
 

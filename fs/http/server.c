@@ -6,12 +6,11 @@
 #include "base/report.h"
 #include "base/system.h"
 #include "base/text.h"
+#include "fs/http/access.h"
 #include "fs/http/answer.h"
-#include "fs/http/authorization.h"
 #include "fs/http/body.h"
 #include "fs/http/deadlines.h"
 #include "fs/http/framing.h"
-#include "fs/http/host.h"
 #include "fs/http/metrics.h"
 #include "fs/http/protocols.h"
 #include "fs/http/s3.h"
@@ -237,7 +236,7 @@ static bool has_allowed_host(const struct exchange *exchange, struct MHD_Connect
 {
     const struct server_options *options = &exchange->server->options;
     const char *host = exchange->host != NULL ? exchange->host : header_of(connection, "Host");
-    return options->token != NULL || options->is_public || host == NULL || host_is_allowed(host, options->hosts);
+    return options->token != NULL || options->is_public || host == NULL || access_by_name(host, options->hosts);
 }
 
 /* Answers what needs no file: refusals, probes and counters. Returns false for other requests. */
@@ -256,7 +255,7 @@ static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *con
     } else if (!exchange->request.head && strcmp(exchange->method, "GET") != 0) {
         answer_fail(answer, 405, NULL, "wfs serves files to read: only GET and HEAD are answered");
         answer_header(answer, "Allow", "GET, HEAD");
-    } else if (token != NULL && !authorization_has_token(header_of(connection, "Authorization"), token)) {
+    } else if (token != NULL && !access_has_token(header_of(connection, "Authorization"), token)) {
         answer_fail(answer, 401, is_registry_route(exchange->route.kind) ? "UNAUTHORIZED" : NULL,
                     "this server asks for a token: set HF_TOKEN to it");
         answer_header(answer, "WWW-Authenticate", "%s",

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "formats/gguf/kv.h"
 #include "fs/http/html.h"
-#include "fs/http/page.h"
+#include "fs/http/protocols.h"
 #include "fs/http/query.h"
 #include "fs/tree/name.h"
 #include "text/json_write.h"
@@ -285,10 +285,10 @@ static bool find_tensor(const struct shown_tensors *shown, const char *name, siz
            shown_tensors_find(shown, raw, length, ret_index);
 }
 
-void viewer_answer(const struct repositories *repositories, const struct http_request *request,
-                   const struct route *route, struct answer *answer)
+void viewer_answer(const struct served *served, const struct http_request *request, const struct route *route,
+                   struct answer *answer)
 {
-    const struct repository *model = find(repositories, route->repository), *other;
+    const struct repository *model = find(served->repositories, route->repository), *other;
     struct query query = parse_form(request->query, answer->arena);
     const char *tensor = query_value(&query, "tensor"), *diff = query_value(&query, "diff");
     size_t index;
@@ -301,8 +301,9 @@ void viewer_answer(const struct repositories *repositories, const struct http_re
     } else if (query_value(&query, "tokenizer") != NULL) {
         viewer_answer_tokenizer(model, text_in(&query, "q"), number_in(&query, "from"), answer);
     } else if (diff == NULL) {
-        answer_model(repositories, model, request, &query, route->is_directory ? "../../../" : "../../", answer);
-    } else if ((other = find(repositories, diff)) != NULL) {
+        answer_model(served->repositories, model, request, &query, route->is_directory ? "../../../" : "../../",
+                     answer);
+    } else if ((other = find(served->repositories, diff)) != NULL) {
         viewer_answer_diff(model, other, answer);
     } else {
         answer_fail(answer, 404, "RepoNotFound", "there is no model '%s' here to compare with", diff);

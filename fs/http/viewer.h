@@ -6,16 +6,13 @@
  *     /view/ORG/NAME?tokenizer&q=TEXT&from=N  the tokenizer; its tokens that have TEXT, from the N-th on
  *     /view/ORG/NAME?diff=ORG/OTHER        differences from another model, by layer
  *
- * Pages are apart from the indices of page.h, which programs follow: looking at a tensor computes, for a bounded
+ * Pages are apart from the indices of page.c, which programs follow: looking at a tensor computes, for a bounded
  * time. */
 #pragma once
 
 #include "fs/http/answer.h"
 #include "fs/http/repository.h"
 #include "fs/http/route.h"
-
-void viewer_answer(const struct repositories *repositories, const struct http_request *request,
-                   const struct route *route, struct answer *answer);
 
 /* Appends the relative link to the page of a tensor. */
 void viewer_put_tensor_link(struct buffer *out, const struct shown_tensors *shown, size_t index);

@@ -3,7 +3,7 @@
  * is always the same.
  *
  * Holds for every answer: it has a status that the server sends, and the part of a file is in the file. */
-#include "fs/http/authorization.h"
+#include "fs/http/access.h"
 #include "fs/http/protocols.h"
 #include "fs/http/s3.h"
 #include "fs/http/s3_signature.h"
@@ -146,7 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (route.kind != ROUTE_UNKNOWN && route.kind != ROUTE_METRICS && route.kind != ROUTE_HEALTH)
         answer(&request, &route);
-    require(!authorization_has_token(lines[8], "token") || strlen(lines[8]) > strlen("Basic "));
+    require(!access_has_token(lines[8], "token") || strlen(lines[8]) > strlen("Basic "));
     arena_free(arena);
     return 0;
 }

@@ -1,7 +1,7 @@
 #include "fs/tree/tensor_sample.h"
 
+#include "quant/blocks/encoding.h"
 #include "quant/views/convert.h"
-#include "quant/views/loss.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,6 +6,8 @@
 
 #include "quant/blocks/dtype.h"
 
+#include <stddef.h>
+
 struct rule {
     const char *name;
     encode_function *encode[CPU_LEVELS]; /* a missing level falls back to the lower one, as for dtypes */
@@ -36,3 +38,17 @@ struct kernels encoding_kernels(struct encoding encoding);
 
 /* Q4_0 as some engines quantize at load time: d = amax / 7, round half away from zero, clamp to -8..7. */
 extern const struct rule q4_0_absmax7_rule;
+
+/* What an encoding changes in values: sums over as many runs as are measured. */
+struct loss {
+    double squares; /* of the differences */
+    double values;  /* squares of the exact values */
+    double weights; /* of all elements, which the other two sums are weighted by; without weights each element has 1 */
+    double largest; /* difference, not weighted */
+};
+
+/* Adds `n` values and what they became. `weights` has one for each; NULL: all are 1. */
+void loss_add(struct loss *loss, const float *exact, const float *stored, size_t n, const float *weights);
+
+/* Returns the root mean square of the differences as a share of that of the values; 0 if all values are 0. */
+double loss_relative(const struct loss *loss);

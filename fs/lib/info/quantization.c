@@ -6,8 +6,8 @@
 #include "fs/tree/content_options.h"
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
+#include "quant/blocks/encoding.h"
 #include "quant/views/convert.h"
-#include "quant/views/loss.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * bytes. A new arena takes about 1 KiB, so lists of a server's files can have one each. Running out of memory ends the
  * thread's attempt (base/attempt.h), or the process if the thread makes none: with a message, by exit(1) if the program
  * allows it (base/process.h) and else by abort(). A reader must bound every size that comes from a file before it
- * allocates: by the size of the file, by a limit, or by a stated budget such as tokenizers/work.h, and fail with an
- * error. */
+ * allocates: by the size of the file, by a limit, or by a stated budget such as tokenizers/hf_encode.h, and fail with
+ * an error. */
 #pragma once
 
 #include <stddef.h>

@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "formats/huggingface/hub_cache.h"
-#include "formats/unread_kinds.h"
 
 #include <libgen.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "formats/unread_kinds.h"
+#include "formats/unread.h"
 
 #include "base/checked.h"
 #include "base/text.h"

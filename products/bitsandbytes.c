@@ -8,7 +8,7 @@
  *
  * Source: transformers, integrations/bitsandbytes.py and quantizers/quantizer_bnb_*.py; bitsandbytes, functional.py
  * (QuantState.as_dict()) and nn/modules.py. */
-#include "products/hf.h"
+#include "products/product.h"
 
 #include "formats/safetensors/write.h"
 #include "models/config/saved_config.h"

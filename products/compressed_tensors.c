@@ -11,7 +11,7 @@
  *
  * Source: llmcompressor, entrypoints/model_free/, transformers/compression/compressed_tensors_utils.py, recipe/;
  * compressed-tensors, quantization/quant_scheme.py, quantization/utils/helpers.py and compressors/. */
-#include "products/hf.h"
+#include "products/product.h"
 #include "products/quantized_weights.h"
 
 #include "models/engines/ct_model.h"

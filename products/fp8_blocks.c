@@ -7,7 +7,7 @@
  * modules as they are by parts of their names. Tensors that are no matrices stay, too; the script fails for them.
  *
  * Source: slime, tools/convert_hf_to_fp8.py; transformers, integrations/finegrained_fp8.py. */
-#include "products/hf.h"
+#include "products/product.h"
 #include "products/quantized_weights.h"
 
 #include "quant/views/convert.h"

@@ -2,18 +2,16 @@
  *
  * All files of weights share the model. The names of shards need their number: if the tensors may exceed one shard, or
  * a GGUF's order of tensors may imply shards, the model is made before they are listed. */
-#include "products/hf.h"
+#include "products/product.h"
 
 #include "base/text.h"
 #include "formats/components.h"
 #include "formats/documents.h"
 #include "models/card/general.h"
 #include "models/derive/plain_config.h"
-#include "models/engines/chat_template.h"
 #include "models/facts.h"
-#include "models/huggingface/generation_config.h"
 #include "models/huggingface/hf_model.h"
-#include "models/huggingface/pooling_of_keys.h"
+#include "models/huggingface/hf_of_gguf.h"
 #include "models/huggingface/shards.h"
 #include "models/shown_tensors.h"
 #include "models/tokenizers/rebuild.h"
@@ -276,10 +274,28 @@ static enum outcome write_unpacked_config(const struct product_input *input, con
     return OK;
 }
 
+/* Returns a template, or the one named "default" of several; NULL if there is none. */
+static const char *find_template(const struct json *templates, size_t *ret_length)
+{
+    for (const struct json *one = json_first(templates); one != NULL; one = json_next(one))
+        if (json_string_is(json_get(one, "name"), "default"))
+            return json_string(json_get(one, "template"), ret_length);
+    return json_string(templates, ret_length);
+}
+
+/* Appends chat_template.jinja, which transformers takes out of tokenizer_config.json when it saves a tokenizer. */
 static enum outcome write_template(const struct product_input *input, const void *made, const void *what,
                                    struct buffer *out, struct error *error)
 {
-    return chat_template_write(input->checkpoint, out, error) ? OK : REPORTED;
+    struct document *document;
+    size_t length;
+    if (!document_open(input->checkpoint, "tokenizer_config.json", &document, error))
+        return REPORTED;
+    const char *text = find_template(json_get(document_root(document), "chat_template"), &length);
+    if (text != NULL)
+        buffer_append(out, text, length);
+    document_close(document);
+    return text != NULL || error_set(error, "tokenizer_config.json has no chat template") ? OK : REPORTED;
 }
 
 /* Adds a side file, or the text that write() makes of it under that name. */

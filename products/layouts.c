@@ -2,7 +2,7 @@
  *
  * The set of files depends on the layout and on the model's tensors: a layout that does not fit the model fails the
  * whole tree. */
-#include "products/hf.h"
+#include "products/product.h"
 
 #include "models/layouts/make.h"
 

@@ -6,15 +6,12 @@
  *
  * Source: mlx-lm, mlx_lm/convert.py and mlx_lm/utils.py: load_config(), quantize_model(), save_model(), save_config(),
  * create_model_card(); mlx, python/mlx/nn/layers/quantized.py. */
-#include "products/hf.h"
+#include "products/product.h"
 
 #include "formats/documents.h"
-#include "formats/safetensors/write_mlx.h"
+#include "formats/safetensors/write.h"
 #include "models/derive/plain_config.h"
-#include "models/engines/mlx_class_config.h"
 #include "models/engines/mlx_families.h"
-#include "models/engines/mlx_modules.h"
-#include "models/engines/mlx_repacked.h"
 #include "models/engines/mlx_tensors.h"
 #include "models/huggingface/hf_model.h"
 #include "models/huggingface/shards.h"
@@ -113,7 +110,7 @@ struct mlx_model {
     struct mlx_tensors tensors;
     const char *dtype;  /* that config.json asks for; NULL: none */
     const char *to_end; /* JSON text of the tokens that end a text, instead of config.json's; NULL: none */
-    const struct mlx_groups *groups, *usual; /* of mlx/repacked/ (mlx_repacked.h); NULL: of another variant */
+    const struct mlx_groups *groups, *usual; /* of mlx/repacked/ (mlx_tensors.h); NULL: of another variant */
 };
 
 /* Appends the text of config.json as the class reads it, without a packing that the class does not know. */

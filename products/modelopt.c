@@ -6,7 +6,7 @@
  *
  * Source: ModelOpt 0.47.0, torch/quantization/qtensor/nvfp4_tensor.py; torch/export/unified_export_hf.py,
  * quant_utils.py and convert_hf_config.py. */
-#include "products/hf.h"
+#include "products/product.h"
 #include "products/quantized_weights.h"
 
 #include "quant/views/convert.h"

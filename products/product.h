@@ -144,6 +144,15 @@ bool product_is_for_loaders(const struct product_input *input, struct product_li
 /* For products whose files always depend on the object: needs_object(). */
 bool product_needs_object(const struct product_input *input);
 
+/* For directories that from_pretrained() opens, the files beside the weights (hf.c). */
+
+/* Adds the source's side files, without the description of a packing, and for a GGUF the files made from its keys.
+ * Names that are taken stay as they are. `prefix` begins the path of each: "". */
+void hf_add_beside(const struct product_input *input, const char *prefix, struct product_list *list);
+
+/* Adds chat_template.jinja if the source has the template within another file. */
+void hf_add_template(const struct product_input *input, struct product_list *list);
+
 extern const struct product adapter_product, bitsandbytes_product, comfy_product, compressed_tensors_product,
     ctranslate2_product, diffusers_product, diffusion_gguf_product, fp8_blocks_product, gguf_product, hf_product,
     layouts_product, mlx_product, mmproj_product, modelopt_product, mtp_product, sdcpp_product, single_file_product,

@@ -23,7 +23,7 @@ struct request {
     const struct dtype *hf_type;        /* of floating-point weights in model.safetensors and hf/; NULL: the source's */
     uint64_t shard_size;                /* for hf/; 0: the default */
     struct layout_requests layouts;     /* for layouts/ */
-    bool shares_blocks;                 /* GGUF files as formats/gguf/share.h lays them out, for wfs cp --reflink */
+    bool shares_blocks;                 /* GGUF files as formats/gguf/write.h lays them out, for wfs cp --reflink */
     bool fold_scale;                    /* scales an adapter's GGUF to the strength that peft gives it */
     const char *const *ignored_modules; /* for compressed-tensors/: patterns (engines/ct_ignored.h); NULL: the usual */
     const struct kept_header *kept_header; /* NULL: headers are made */

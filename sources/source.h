@@ -78,6 +78,10 @@ struct source *source_new(const struct source *base, const char *name, uint64_t 
 struct source *source_new_file(const struct source_identity *identity, const char *name, const struct source_ops *ops,
                                void *context);
 
+/* Makes a source of the bytes [offset, offset + size) of `base`, which must have them and outlive it: a file that lies
+ * uncompressed in another one. */
+struct source *source_range_new(struct source *base, const char *name, uint64_t offset, uint64_t size);
+
 /* Makes a source from a copy of a text, for derived side files. `base` as in source_new(). */
 struct source *source_of_text(const struct source *base, const char *name, const char *text, size_t length);
 

@@ -5,7 +5,7 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
 #include "quant/views/dependencies.h"
-#include "sources/source_range.h"
+#include "sources/source.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>

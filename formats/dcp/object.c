@@ -3,7 +3,7 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/readers.h"
 #include "formats/zip/zip.h"
-#include "sources/source_range.h"
+#include "sources/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>

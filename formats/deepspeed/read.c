@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "formats/deepspeed/gather.h"
 #include "formats/readers.h"
-#include "formats/torch/values.h"
+#include "formats/torch/tensors.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,3 @@
-#include "formats/gguf/share.h"
-
 #include "base/checked.h"
 #include "formats/gguf/write.h"
 #include "sources/source.h"

@@ -1,4 +1,4 @@
-#include "formats/hdf5/chunk_index.h"
+#include "formats/hdf5/chunked.h"
 
 #include "base/checked.h"
 #include "formats/hdf5/tree2.h"

@@ -4,7 +4,6 @@
 #include "base/binary_search.h"
 #include "base/checked.h"
 #include "base/lock.h"
-#include "formats/hdf5/chunk_index.h"
 #include "sources/chunk_cache.h"
 
 #include <inttypes.h>

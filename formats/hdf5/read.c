@@ -9,7 +9,6 @@
 #include "base/text_index.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/hdf5/chunk_index.h"
 #include "formats/hdf5/chunked.h"
 #include "formats/hdf5/group.h"
 #include "formats/readers.h"

@@ -12,7 +12,7 @@
 #include "formats/readers.h"
 #include "formats/zip/deflate_index.h"
 #include "sources/inner_path.h"
-#include "sources/source_range.h"
+#include "sources/source.h"
 #include "text/json.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "formats/readers.h"
 #include "formats/zip/gzip.h"
 #include "sources/inner_path.h"
-#include "sources/source_range.h"
+#include "sources/source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "formats/protobuf_numbers.h"
+#include "formats/protobuf.h"
 #include "formats/shape.h"
 #include "quant/views/sub_byte.h"
 #include "sources/inner_path.h"

@@ -14,7 +14,7 @@
 #include "formats/torch/tensors.h"
 #include "formats/zip/deflate_index.h"
 #include "formats/zip/zip.h"
-#include "sources/source_range.h"
+#include "sources/source.h"
 #include "text/json.h"
 
 #include <inttypes.h>

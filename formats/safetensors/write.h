@@ -10,6 +10,11 @@
 
 extern const struct container safetensors_container;
 
+/* Writes as mlx does: a header sorted by name, without padding, and the elements of all tensors without gaps, in the
+ * order in which a hash table of C++ (hash_order.h) gives back names that were put into it in the order of the
+ * artifact. Source: mlx, mlx/io/safetensors.cpp, save_safetensors(). */
+extern const struct container mlx_container;
+
 /* Compares the places of two tensors in a file by their dtypes and names: less than, equal to or greater than 0. */
 int safetensors_compare(const struct artifact_tensor *a, const struct artifact_tensor *b);
 

@@ -1,5 +1,3 @@
-#include "formats/safetensors/write_mlx.h"
-
 #include "base/checked.h"
 #include "formats/safetensors/hash_order.h"
 #include "formats/safetensors/write.h"

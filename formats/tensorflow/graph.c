@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/protobuf_numbers.h"
+#include "formats/protobuf.h"
 #include "formats/readers.h"
 #include "formats/tensorflow/bundle.h"
 

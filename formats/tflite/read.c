@@ -15,7 +15,7 @@
 #include "formats/shape.h"
 #include "formats/tflite/flatbuffer.h"
 #include "formats/zip/zip.h"
-#include "sources/source_range.h"
+#include "sources/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>

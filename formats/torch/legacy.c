@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/torch/tensors.h"
-#include "sources/source_range.h"
+#include "sources/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>

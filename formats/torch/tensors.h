@@ -159,3 +159,7 @@ void torch_append_key(struct buffer *path, const struct pickle_node *key);
  * "state" if it has one. */
 enum { TORCH_HOLDS_TENSORS = 1, TORCH_MAX_EXTRAS = 256 * 1024 };
 const char *torch_extras(struct arena *arena, struct pickle_node *root, bool *ret_cut);
+
+/* Reads data.pkl of a zip archive of torch as a graph, in the arena, which must be freed before the source is closed:
+ * the values without the tensors, which a reader of several archives needs to join them. Fails for other containers. */
+bool torch_values_read(struct pickle *pickle, const struct source *source, struct arena *arena, struct error *error);

@@ -7,7 +7,7 @@
 #include "fs/cli/progress.h"
 #include "fs/cli/revision.h"
 #include "fs/cli/terminal.h"
-#include "fs/tree/build.h"
+#include "fs/tree/identity.h"
 #include "models/references/references.h"
 #include "sources/location_local.h"
 

@@ -4,7 +4,7 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "fs/tree/kept.h"
-#include "fs/tree/read_cost.h"
+#include "fs/tree/vfile.h"
 #include "sources/source.h"
 
 #include <assert.h>

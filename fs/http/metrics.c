@@ -1,6 +1,6 @@
 #include "fs/http/metrics.h"
 
-#include "fs/tree/build.h"
+#include "fs/tree/identity.h"
 
 void metrics_add_request(struct metrics *metrics, unsigned status, double seconds)
 {

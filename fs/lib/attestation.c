@@ -6,7 +6,7 @@
 #include "fs/lib/copy.h"
 #include "fs/lib/stage.h"
 #include "fs/options/request.h"
-#include "fs/tree/build.h"
+#include "fs/tree/identity.h"
 #include "fs/tree/inventory.h"
 #include "sources/location.h"
 #include "text/json_write.h"

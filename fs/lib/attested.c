@@ -1,4 +1,4 @@
-#include "fs/lib/attested.h"
+#include "fs/lib/attestation.h"
 
 #include "fs/lib/lib.h"
 

@@ -2,8 +2,8 @@
 
 #include "fs/lib/durable.h"
 #include "fs/options/request.h"
-#include "fs/tree/build.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/identity.h"
 
 #include <string.h>
 

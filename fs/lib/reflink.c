@@ -1,7 +1,7 @@
 #include "fs/lib/reflink.h"
 
 #include "base/system.h"
-#include "formats/gguf/share.h"
+#include "formats/gguf/write.h"
 #include "sources/source.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Texts for programs: what a model is, what files are made from, and whether others are the same. */
-#include "fs/lib/attested.h"
+#include "fs/lib/attestation.h"
 #include "fs/lib/diff.h"
 #include "fs/lib/info/architectures.h"
-#include "fs/lib/info/info_json.h"
+#include "fs/lib/info/profile.h"
 #include "fs/lib/info/quantization.h"
 #include "fs/lib/verification.h"
 

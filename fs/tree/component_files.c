@@ -2,7 +2,7 @@
  *
  * A component that cannot be read shows its side files, and metadata.json has the reason. If the model has weights of
  * its own, the components' hf/ directories are also in its hf/, where its loader looks for them. */
-#include "fs/tree/component_files.h"
+#include "formats/components.h"
 
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"

@@ -1,6 +1,6 @@
 #include "fs/tree/file_time.h"
 
-#include "fs/tree/build.h"
+#include "fs/tree/identity.h"
 
 #include <nettle/sha2.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 #include "fs/tree/identity.h"
 
-#include "fs/tree/build.h"
-
 #include <string.h>
 
 /* Must change whenever wfs hashes inputs and requests otherwise; the build changes with the bytes that are made of

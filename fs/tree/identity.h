@@ -8,6 +8,11 @@
 #include "base/sha256.h"
 #include "formats/origin.h"
 
+/* The build of wfs: 16 hex digits of a SHA-256 over the names and contents of the program's sources. It tells apart
+ * builds of one version, whose files may differ, and is equal for equal sources, on every machine. build.c is written
+ * by write_build.py, whenever a source has changed. */
+extern const char wfs_build[];
+
 /* Writes the identity as hex digits. `model` is the checkpoint's model_name, `path` the path in the file's own tree;
  * `request` may be NULL. */
 void file_identity(const struct origin *origin, const char *model, const char *request, const char *path,

@@ -1,6 +1,5 @@
 #include "fs/tree/library.h"
 
-#include "fs/tree/cache_tag.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 

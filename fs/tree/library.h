@@ -5,7 +5,7 @@
  *   (library_files.c). Looking into the directory opens the model.
  * - `ollama/`: a store for Ollama (ollama.c) of the same files.
  * - `metadata.json`: the models.
- * - `CACHEDIR.TAG` (cache_tag.h). */
+ * - `CACHEDIR.TAG`. */
 #pragma once
 
 #include "fs/tree/tree.h"
@@ -30,3 +30,8 @@ struct tree *library_new(const struct checkpoint *checkpoint, const struct conte
 
 /* Adds ollama/. `branches` are the numbers of the models' directories, in their order, and live as long as the tree. */
 void ollama_add(struct tree *tree, const struct library *library, const node_id *branches);
+
+/* Adds CACHEDIR.TAG, by which backup programs know directories that can be made again: tar --exclude-caches, restic
+ * --exclude-caches, borg --exclude-caches and others then skip the whole mount. A library has it always, the mount of a
+ * model where it is asked for: a backup of that mount may be wanted. */
+void cache_tag_add(struct tree *tree);

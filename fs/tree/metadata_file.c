@@ -2,9 +2,9 @@
  * is read. The file lists the size of every file, so asking for its own attributes plans all others first. */
 #include "base/pool.h"
 #include "formats/components.h"
-#include "fs/tree/build.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/identity.h"
 #include "fs/tree/inventory.h"
 #include "fs/tree/subjects.h"
 #include "fs/tree/tensor_views.h"

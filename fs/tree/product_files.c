@@ -1,5 +1,5 @@
 /* Products as files of a tree. The first plan that needs it makes the object that a product's files share. */
-#include "fs/tree/component_files.h"
+#include "formats/components.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/nodes.h"

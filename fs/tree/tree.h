@@ -17,6 +17,7 @@ typedef uint64_t node_id;
 enum { TREE_ROOT = 1 };
 
 struct content_options; /* content_options.h */
+struct component;
 
 struct node_attributes {
     node_id id;
@@ -282,3 +283,7 @@ void tree_on_free(struct tree *tree, void (*release)(void *context), void *conte
 
 /* Returns memory that lives as long as the tree. */
 struct arena *tree_arena(struct tree *tree);
+
+/* Returns the tree of a component, and opens it if necessary; NULL if the component is not shown or cannot be opened.
+ * The caller must not free it. */
+struct tree *tree_of_component(struct tree *tree, const struct component *component);

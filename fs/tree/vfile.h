@@ -78,3 +78,7 @@ bool vfile_wait(const struct vfile *file, uint64_t offset, uint64_t length, stru
 
 /* Returns a copy of the file as a source, for readers of formats; the caller closes it. The spans must outlive it. */
 struct source *source_of_vfile(const struct vfile *file, const char *name);
+
+/* Returns the approximate time to compute [offset, offset + length), inside the file, on one core in nanoseconds; 0 if
+ * its bytes are only copied (convert_cost()). */
+uint64_t vfile_read_cost(const struct vfile *file, uint64_t offset, uint64_t length);

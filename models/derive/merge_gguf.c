@@ -3,7 +3,7 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/shape.h"
 #include "models/derive/adapter.h"
-#include "models/huggingface/hf_checkpoint.h"
+#include "models/huggingface/hf_model.h"
 #include "quant/views/convert.h"
 #include "quant/views/product.h"
 #include "quant/views/unpack.h"

@@ -5,7 +5,7 @@
 #include "models/derive/derivation.h"
 #include "models/facts.h"
 #include "models/families/drafts/drafts.h"
-#include "models/huggingface/hf_checkpoint.h"
+#include "models/huggingface/hf_model.h"
 #include "sources/location.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "models/engines/mlx_changes.h"
+#include "models/engines/mlx_families.h"
 
 #include "base/text.h"
 #include "models/relation/elementwise.h"

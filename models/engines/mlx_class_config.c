@@ -1,4 +1,4 @@
-#include "models/engines/mlx_class_config.h"
+#include "models/engines/mlx_families.h"
 
 #include "text/json_write.h"
 

@@ -1,9 +1,5 @@
 #include "models/engines/mlx_families.h"
 
-#include "models/engines/mlx_changes.h"
-#include "models/engines/mlx_modules.h"
-#include "models/engines/mlx_rows.h"
-
 #include <string.h>
 
 /* Parts of lists. */

@@ -9,6 +9,7 @@
  * Source: mlx-lm, mlx_lm/models/: __init__(), sanitize(), quant_predicate() and cast_predicate() of each class. */
 #pragma once
 
+#include "base/buffer.h"
 #include "quant/views/view.h"
 #include "text/json.h"
 
@@ -40,7 +41,7 @@ struct mlx_default {
 };
 
 struct mlx_family {
-    const char *modules; /* of mlx_lm.models (mlx_modules.h), separated by blanks */
+    const char *modules; /* of mlx_lm.models, separated by blanks */
     const char *prefix;  /* before all names; NULL: none */
     const char *before;  /* the modules before the layers */
     const char *layers;  /* "model.layers" */
@@ -88,3 +89,30 @@ const char *mlx_refusal_of(const struct json *config);
 bool mlx_list_has(const char *list, const char *word);
 bool mlx_list_ends(const char *list, const char *word);
 bool mlx_list_within(const char *list, const char *word);
+
+/* Returns the name of the module of mlx-lm that loads a "model_type" and the first of "architectures", or NULL if
+ * mlx-lm has none. Both may be NULL. Source: _get_classes() in utils.py. scripts/tables writes the names. */
+const char *mlx_module_of(const char *model_type, const char *class_name);
+
+/* Appends the JSON text of a configuration after a family's class has read it: the tool writes the changed one. */
+void mlx_class_config(const struct mlx_family *family, const struct json *config, struct buffer *out);
+
+/* What rows of the table name. */
+
+/* Add 1 to the norms of a layer's ends, of queries and of keys; to all norms. Source: qwen3_next.py, qwen3_5.py;
+ * step3p5.py. */
+mlx_change mlx_norms_plus_one, mlx_all_norms_plus_one;
+
+/* Multiplies weights by the multipliers of config.json. A multiplier is rounded to the weights' type first. Source:
+ * falcon_h1.py. */
+mlx_change mlx_falcon_h1_multipliers;
+
+/* How the modules of classes come from tensors of checkpoints. Source: sanitize() of each class. */
+extern const struct mlx_row mlx_rows_experts[], mlx_rows_mixtral[], mlx_rows_latent[], mlx_rows_gpt2[],
+    mlx_rows_dots1[], mlx_rows_apertus[], mlx_rows_llama4[], mlx_rows_mixer[], mlx_rows_nemotron_h[],
+    mlx_rows_exaone_moe[], mlx_rows_mamba[], mlx_rows_lfm2[], mlx_rows_lfm2_moe[], mlx_rows_minicpm[],
+    mlx_rows_qwen3_next[], mlx_rows_qwen3_5[], mlx_rows_qwen3_vl_moe[], mlx_rows_gemma4[], mlx_rows_granite_experts[],
+    mlx_rows_granite_dense[], mlx_rows_kimi_linear[], mlx_rows_kimi_k3[], mlx_rows_bailing_moe[],
+    mlx_rows_bailing_moe_v3[], mlx_rows_step3p5[], mlx_rows_gpt_oss[], mlx_rows_longcat[], mlx_rows_gptj[],
+    mlx_rows_bailing_hybrid[], mlx_rows_laguna[], mlx_rows_phixtral[], mlx_rows_spark2_5[], mlx_rows_olmo_hybrid[],
+    mlx_rows_recurrent_gemma[], mlx_rows_gear[], mlx_rows_dbrx[], mlx_rows_rwkv7[];

@@ -2,7 +2,7 @@
  * scales and biases of its groups.
  *
  * A part of a weight is a view with the weight's shape, in a dtype of its own whose blocks are groups: a class's rows
- * (mlx_rows.h) stack, slice and rearrange it as they do the weight. A part whose groups these would take apart becomes
+ * (mlx_rows.c) stack, slice and rearrange it as they do the weight. A part whose groups these would take apart becomes
  * F32 and is no part any more; nobody reads it. */
 #pragma once
 

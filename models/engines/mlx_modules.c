@@ -1,4 +1,4 @@
-#include "models/engines/mlx_modules.h"
+#include "models/engines/mlx_families.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "models/engines/mlx_repacked.h"
+#include "models/engines/mlx_tensors.h"
 
 #include "models/convert/left_out.h"
 #include "models/packings/packings.h"

@@ -1,4 +1,4 @@
-#include "models/engines/mlx_rows.h"
+#include "models/engines/mlx_families.h"
 
 #include <stddef.h>
 

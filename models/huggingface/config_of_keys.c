@@ -1,11 +1,10 @@
-#include "models/huggingface/config_of_keys.h"
+#include "models/huggingface/hf_of_gguf.h"
 
 #include "base/text.h"
 #include "models/config/config_class.h"
 #include "models/families/families.h"
 #include "models/families/shared.h"
 #include "models/family/layer_marks.h"
-#include "models/huggingface/rope_of_tensors.h"
 #include "models/relation/pattern.h"
 #include "text/json.h"
 #include "text/json_write.h"

@@ -1,4 +1,4 @@
-#include "models/huggingface/generation_config.h"
+#include "models/huggingface/hf_of_gguf.h"
 
 #include "text/json_write.h"
 

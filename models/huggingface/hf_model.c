@@ -1,6 +1,7 @@
 #include "models/huggingface/hf_model.h"
 
 #include "base/text.h"
+#include "formats/checkpoint_builder.h"
 #include "formats/documents.h"
 #include "formats/format.h"
 #include "formats/safetensors/write.h"
@@ -309,4 +310,24 @@ bool hf_generates(const struct hf_model *model)
         if (text_ends_with(model->class_name, heads[i]))
             return true;
     return false;
+}
+
+struct checkpoint *hf_checkpoint_new(const struct checkpoint *gguf, struct error *error)
+{
+    static const char config[] = "config.json";
+    const struct hf_model *model = hf_model_of(gguf, error);
+    if (model == NULL)
+        return NULL;
+    if (model->kept_names != NULL) {
+        error_set(error, "the tensors' Hugging Face names are unknown: %s", model->kept_names);
+        return NULL;
+    }
+    struct checkpoint *checkpoint = checkpoint_new(gguf->path);
+    checkpoint->formats = gguf->formats;
+    checkpoint->format = "canonical";
+    checkpoint->model_name = gguf->model_name;
+    checkpoint->tensors = model->tensors;
+    checkpoint_add_side_file(checkpoint, config,
+                             source_of_text(gguf->sources[0], config, model->config, model->config_length));
+    return checkpoint;
 }

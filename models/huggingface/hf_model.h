@@ -59,3 +59,8 @@ struct source *hf_only_file(const struct checkpoint *checkpoint);
 
 /* For code that fills in the model: why safetensors cannot hold a tensor in the type hf_written(); NULL: it can. */
 const char *hf_refusal(const struct hf_model *model, const struct tensor *tensor);
+
+/* Returns a GGUF as a checkpoint with Hugging Face's tensor names, arrangements and config.json, for code that finds
+ * weights by these names; NULL if the GGUF's metadata do not determine them. The GGUF must outlive the checkpoint: the
+ * caller may let the checkpoint keep it. */
+struct checkpoint *hf_checkpoint_new(const struct checkpoint *gguf, struct error *error);

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "models/convert/left_out.h"
 #include "models/family/family.h"
-#include "models/huggingface/config_of_keys.h"
 #include "models/huggingface/shards.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "models/huggingface/pooling_of_keys.h"
+#include "models/huggingface/hf_of_gguf.h"
 
 #include "base/arena.h"
 #include "text/json_write.h"

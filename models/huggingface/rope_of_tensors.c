@@ -1,4 +1,4 @@
-#include "models/huggingface/rope_of_tensors.h"
+#include "models/huggingface/hf_of_gguf.h"
 
 #include "models/families/rope_freqs.h"
 #include "quant/views/convert.h"

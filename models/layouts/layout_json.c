@@ -1,4 +1,4 @@
-#include "models/layouts/layout_json.h"
+#include "models/layouts/making.h"
 
 #include "formats/documents.h"
 #include "text/json_write.h"

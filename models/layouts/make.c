@@ -4,9 +4,7 @@
 #include "formats/documents.h"
 #include "formats/safetensors/write.h"
 #include "models/facts.h"
-#include "models/layouts/layout_json.h"
 #include "models/layouts/making.h"
-#include "models/layouts/row.h"
 #include "sources/location.h"
 
 #include <stdlib.h>

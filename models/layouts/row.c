@@ -1,4 +1,4 @@
-#include "models/layouts/row.h"
+#include "models/layouts/making.h"
 
 #include "base/binary_search.h"
 #include "base/system.h"

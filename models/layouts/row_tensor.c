@@ -1,4 +1,4 @@
-#include "models/layouts/row.h"
+#include "models/layouts/making.h"
 
 #include "quant/views/convert.h"
 #include "quant/views/rotary.h"

@@ -1,7 +1,6 @@
-#include "models/packings/declared.h"
+#include "models/packings/refusals.h"
 
 #include "base/text.h"
-#include "models/packings/known_keys.h"
 #include "models/packings/packings.h"
 
 #include <string.h>

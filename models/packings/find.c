@@ -1,11 +1,9 @@
 /* The packed weights of a checkpoint. */
 #include "base/sort.h"
 #include "base/text.h"
-#include "models/packings/declared.h"
-#include "models/packings/left_over.h"
 #include "models/packings/packed.h"
 #include "models/packings/packings.h"
-#include "models/packings/rotation.h"
+#include "models/packings/refusals.h"
 #include "sources/source.h"
 
 #include <stdlib.h>

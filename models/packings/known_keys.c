@@ -1,4 +1,4 @@
-#include "models/packings/known_keys.h"
+#include "models/packings/refusals.h"
 
 #include <string.h>
 

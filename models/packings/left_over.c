@@ -1,4 +1,4 @@
-#include "models/packings/left_over.h"
+#include "models/packings/refusals.h"
 
 #include "base/text.h"
 

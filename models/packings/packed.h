@@ -105,3 +105,9 @@ const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *b
  * mantissa, in blocks of 32 columns with one packed_powers() each. The caller has checked the columns of `scales`. */
 const struct view *packed_mxfp6(struct arena *arena, const struct view *bytes, const struct view *scales,
                                 unsigned mantissa_bits);
+
+/* Rotates an unpacked weight back if quantization_config says that inputs are rotated, as AutoRound's `rotation_config`
+ * does for MXFP4, MXFP8 and NVFP4: every linear module but lm_head multiplies groups of its inputs by a Hadamard
+ * matrix, or by the module's own, B.hadamard_matrix. Then the weight has no blocks. Fails if the rotation is not
+ * supported. */
+bool rotation_undo(struct packed *packed);

@@ -1,7 +1,7 @@
 /* A set with plain tensors in place of packed ones. */
 #include "models/packings/groups.h"
-#include "models/packings/left_over.h"
 #include "models/packings/packings.h"
+#include "models/packings/refusals.h"
 #include "models/packings/repack.h"
 #include "quant/views/convert.h"
 

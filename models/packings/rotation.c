@@ -1,6 +1,6 @@
 /* Source: auto_round/algorithms/transforms/hadamard of AutoRound, whose `transform` backend is the one that it exports.
  */
-#include "models/packings/rotation.h"
+#include "models/packings/packed.h"
 
 #include "quant/views/hadamard.h"
 #include "quant/views/product.h"

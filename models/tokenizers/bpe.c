@@ -1,5 +1,4 @@
 /* "gpt2": byte-level byte pair encoding, from tokenizer.json, or from vocab.json and merges.txt. */
-#include "models/tokenizers/bpe.h"
 #include "models/tokenizers/hf_kind.h"
 #include "models/tokenizers/pre.h"
 

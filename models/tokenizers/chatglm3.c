@@ -1,6 +1,6 @@
 /* "llama" from the SentencePiece model of ChatGLM 3: its pieces, then the tokens that ChatGLM's code names, then unused
  * ones. conversion/chatglm.py; the tokenization_chatglm.py of these repositories. */
-#include "models/tokenizers/chatglm3.h"
+#include "models/tokenizers/vocab.h"
 
 #include "models/tokenizers/sentencepiece.h"
 

@@ -1,5 +1,5 @@
 /* "gemma4": BPE with byte fallback and its merges. conversion/gemma.py. */
-#include "models/tokenizers/llama_hf.h"
+#include "models/tokenizers/hf_kind.h"
 
 #include <string.h>
 

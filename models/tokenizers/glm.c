@@ -1,6 +1,6 @@
 /* GLM's tokenizers and related ones: byte-level BPE with ids for the tokens that begin and end turns, whose role the
  * files do not state. conversion/base.py (_set_vocab_glm), glm.py. */
-#include "models/tokenizers/bpe.h"
+#include "models/tokenizers/hf_kind.h"
 
 #include <string.h>
 

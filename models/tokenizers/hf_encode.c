@@ -1,7 +1,6 @@
 #include "models/tokenizers/hf_encode.h"
 
 #include "base/text.h"
-#include "models/tokenizers/hf_split.h"
 
 #include <stdio.h>
 #include <string.h>

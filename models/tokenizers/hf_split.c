@@ -1,5 +1,4 @@
-
-#include "models/tokenizers/hf_split.h"
+#include "models/tokenizers/hf_encode.h"
 
 #include "base/binary_search.h"
 #include "base/text.h"

@@ -1,7 +1,4 @@
-#include "models/tokenizers/hf_spm.h"
-
 #include "models/tokenizers/hf_kind.h"
-#include "models/tokenizers/merge_scores.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Hunyuan: byte-level BPE, from tokenizer.json or from the ranks of hy.tiktoken. The tokens that begin and end texts
  * and turns differ from config.json's. conversion/hunyuan.py; the tokenization_hy.py of these repositories. */
-#include "models/tokenizers/bpe.h"
+#include "models/tokenizers/hf_kind.h"
 #include "models/tokenizers/ranked.h"
 
 #include <string.h>

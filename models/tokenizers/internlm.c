@@ -1,5 +1,5 @@
 /* "llama" from InternLM's SentencePiece models, where the end of a turn also ends a text. conversion/internlm.py. */
-#include "models/tokenizers/hf_spm.h"
+#include "models/tokenizers/hf_kind.h"
 #include "models/tokenizers/sentencepiece.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Laguna's byte-level BPE: the end of the assistant's turn is a control token, although the files do not say so.
  * conversion/laguna.py. */
-#include "models/tokenizers/bpe.h"
+#include "models/tokenizers/hf_kind.h"
 
 #include <string.h>
 

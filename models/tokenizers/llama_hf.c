@@ -1,8 +1,6 @@
 /* "llama" from a tokenizer.json: BPE with byte fallback and a decoder in steps, for models without tokenizer.model. */
-#include "models/tokenizers/llama_hf.h"
 
 #include "models/tokenizers/hf_kind.h"
-#include "models/tokenizers/hf_spm.h"
 
 bool llama_hf_fits(const struct json *tokenizer)
 {

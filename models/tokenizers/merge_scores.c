@@ -1,4 +1,4 @@
-#include "models/tokenizers/merge_scores.h"
+#include "models/tokenizers/hf_kind.h"
 
 #include <stdlib.h>
 #include <string.h>

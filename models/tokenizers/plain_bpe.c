@@ -1,6 +1,6 @@
 /* Byte-level BPE with the files' flags for added tokens: special or not, whatever their texts look like.
  * conversion/llada.py, dream.py. */
-#include "models/tokenizers/bpe.h"
+#include "models/tokenizers/hf_kind.h"
 
 static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                        struct error *error)

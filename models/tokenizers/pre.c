@@ -2,7 +2,7 @@
 
 #include "base/sha256.h"
 #include "models/tokenizers/hf_encode.h"
-#include "models/tokenizers/hf_spm.h"
+#include "models/tokenizers/hf_kind.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * The converter encodes one fixed text, hashes the ids and looks the hash up in a list. Where the converter fails
  * because the list lacks the hash, wfs writes the name of a pre-tokenizer that cuts text in the same way, as far as it
- * can tell, and adds a note. It fails if encoding exceeds its budget (work.h). */
+ * can tell, and adds a note. It fails if encoding exceeds its budget (hf_encode.h). */
 #pragma once
 
 #include "models/tokenizers/hf_vocabulary.h"

@@ -5,8 +5,8 @@
  * and their memory is freed once the keys are made.
  *
  * Tokenizer files of N bytes cost O(N log N) time and at most 128 N bytes of memory, plus 128 bytes for each row of the
- * token embedding and the budget for encoding the check text (work.h). A tokenizer that would cost more fails with a
- * reason.
+ * token embedding and the budget for encoding the check text (hf_encode.h). A tokenizer that would cost more fails with
+ * a reason.
  *
  * Source: gguf-py vocab.py (SpecialVocab), conversion/base.py of llama.cpp, transformers tokenizers. */
 #pragma once
@@ -104,13 +104,16 @@ extern const struct vocab dots3_vocab;         /* like glm_vocab, for dots3-note
 extern const struct vocab glm4_vocab;          /* like glm_vocab, for GLM-4 */
 extern const struct vocab glm_asr_vocab;       /* like glm_vocab, for GLM-ASR, by the whole model's name */
 extern const struct vocab chatglm_vocab;       /* like glm_vocab, for ChatGLM, without a BOS token */
-extern const struct vocab chatglm3_vocab;      /* "llama", for ChatGLM 3 */
+extern const struct vocab chatglm3_vocab;      /* "llama", for ChatGLM 3, by is_chatglm3() */
 extern const struct vocab hunyuan_vocab;       /* "gpt2" with the ids of Hunyuan */
 extern const struct vocab hunyuan_ranks_vocab; /* like hunyuan_vocab, from the ranks of hy.tiktoken */
 extern const struct vocab hunyuan_moe_ranks_vocab;
 extern const struct vocab solar_vocab; /* like glm_vocab, for Solar Open */
 extern const struct vocab rwkv_vocab;  /* "rwkv", from rwkv_vocab_v20230424.txt */
 extern const struct vocab no_vocab;    /* "none" */
+
+/* Recognizes ChatGLM 3, which has a SentencePiece tokenizer where related models have byte-level BPE. */
+bool is_chatglm3(const struct hparams *hparams);
 
 /* A special token by its kind: "eot". */
 struct special_id {

@@ -1,6 +1,5 @@
 /* "llama" without scores, from XVERSE's tokenizer.json. conversion/xverse.py. */
 #include "models/tokenizers/hf_kind.h"
-#include "models/tokenizers/llama_hf.h"
 
 /* The text for a token of one NUL byte, as Python shows that byte. */
 static const char nul_text[] = "<b'\\x00'>";

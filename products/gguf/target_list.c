@@ -1,6 +1,5 @@
 #include "products/gguf/target_list.h"
 
-#include "formats/gguf/share.h"
 #include "formats/gguf/write.h"
 
 #include <string.h>

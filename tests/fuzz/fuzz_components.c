@@ -3,8 +3,9 @@
  *
  * Holds: a component is a folder that is there, whatever the list says; each is opened or has a reason, and none has
  * components itself; what is shown is found again by its name. */
-#include "fs/tree/component_files.h"
+#include "formats/components.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/tree.h"
 #include "models/formats.h"
 
 #include "tests/fuzz/write_model.h"

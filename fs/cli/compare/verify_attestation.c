@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/info/json_page.h"
-#include "fs/lib/attested.h"
+#include "fs/lib/attestation.h"
 
 #include <stdio.h>
 #include <stdlib.h>

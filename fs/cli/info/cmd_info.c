@@ -1,12 +1,12 @@
 #include "base/report.h"
+#include "formats/components.h"
 #include "fs/cli/archives.h"
 #include "fs/cli/command.h"
 #include "fs/cli/info/info_models.h"
 #include "fs/cli/info/info_pages.h"
 #include "fs/cli/info/json_page.h"
 #include "fs/cli/terminal.h"
-#include "fs/lib/info/info_json.h"
-#include "fs/tree/component_files.h"
+#include "fs/lib/info/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

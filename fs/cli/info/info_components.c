@@ -1,8 +1,8 @@
 #include "fs/cli/info/info_pages.h"
 
+#include "formats/components.h"
 #include "fs/cli/progress.h"
 #include "fs/lib/info/profile.h"
-#include "fs/tree/component_files.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,6 @@
 
 #include "base/buffer.h"
 #include "fs/lib/info/profile.h"
-#include "fs/tree/component_files.h"
 #include "fs/tree/tree.h"
 
 /* Prints the source, the files read, the files of a mount and the files left out. On a terminal, breaks lines at words

@@ -2,6 +2,7 @@
 #include "fs/cli/progress.h"
 
 #include "base/text.h"
+#include "formats/components.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/subjects.h"

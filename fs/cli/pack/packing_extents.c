@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "models/formats.h"
 #include "sources/archive/digest.h"
-#include "sources/source_range.h"
+#include "sources/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* What `wfs info --json` prints of a source, and wfs_info_json() returns. */
-#include "fs/lib/info/info_json.h"
 
+#include "formats/components.h"
 #include "fs/lib/info/profile.h"
-#include "fs/tree/component_files.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/inventory.h"
 #include "fs/tree/subjects.h"

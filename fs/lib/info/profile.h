@@ -3,6 +3,7 @@
 
 #include "formats/checkpoint.h"
 #include "fs/tree/tree.h"
+#include "text/json_write.h"
 
 enum { PROFILE_MAX_KINDS = 128 };
 
@@ -45,3 +46,7 @@ void profile_gather(struct profile *profile, const struct tree *tree, struct are
 
 /* Returns the bytes of the stored values. */
 uint64_t tensor_bytes(const struct tensor *tensor);
+
+/* Writes the members of the object that `wfs info --json` prints: docs/metadata.md. Opens the source's components and
+ * plans all files, which adds notes to the checkpoint. */
+void info_put(struct json_writer *writer, struct tree *tree);

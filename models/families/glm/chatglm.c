@@ -1,6 +1,6 @@
 /* ChatGLM 2 and 3, glm-4-9b. conversion/chatglm.py. */
 #include "models/families/shared.h"
-#include "models/tokenizers/chatglm3.h"
+#include "models/tokenizers/vocab.h"
 
 #include <math.h>
 

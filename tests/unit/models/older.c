@@ -2,7 +2,7 @@
  * keys and values of latent attention in one tensor, with the sizes of its heads under other keys. And biases of OLMo
  * 1, which the converter leaves as they are where it moves the rows of weights. */
 #include "models/family/model_builder.h"
-#include "models/huggingface/config_of_keys.h"
+#include "models/huggingface/hf_of_gguf.h"
 #include "tests/unit/check.h"
 
 extern const struct family llama_family, deepseek2_family, olmo_family;

@@ -6,7 +6,7 @@
 #include "models/convert/model.h"
 #include "models/family/family.h"
 #include "models/formats.h"
-#include "models/huggingface/config_of_keys.h"
+#include "models/huggingface/hf_of_gguf.h"
 #include "quant/views/convert.h"
 #include "tests/unit/check.h"
 

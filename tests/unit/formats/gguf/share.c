@@ -1,5 +1,4 @@
 /* Where tensors that can share disk blocks with their source come to lie. */
-#include "formats/gguf/share.h"
 
 #include "formats/checkpoint.h"
 #include "formats/gguf/write.h"

@@ -1,6 +1,6 @@
 /* config.json of keys: every kind of row, of a family made for it; and that the rows of all families are well formed.
  * What the families' own rows give is opened by transformers in tests/interop. */
-#include "models/huggingface/config_of_keys.h"
+#include "models/huggingface/hf_of_gguf.h"
 
 #include "models/families/families.h"
 #include "models/families/shared.h"

@@ -1,6 +1,6 @@
 /* rope_scaling from tables of factors. The tables of Llama 3's kind are what the converter's formula gives in torch
  * 2.9.1, as bits; texts are as Python's json.dumps(indent=2) has them one level down. */
-#include "models/huggingface/rope_of_tensors.h"
+#include "models/huggingface/hf_of_gguf.h"
 
 #include "quant/blocks/dtype.h"
 #include "tests/unit/check.h"

@@ -1,6 +1,6 @@
 /* From a text to what the model encodes piece by piece: every kind of normalizer and pre-tokenizer against
  * huggingface/tokenizers. */
-#include "models/tokenizers/hf_split.h"
+#include "models/tokenizers/hf_encode.h"
 
 #include "base/buffer.h"
 #include "tests/unit/check.h"

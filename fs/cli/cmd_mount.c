@@ -1,13 +1,12 @@
 #include "base/arrival.h"
 #include "base/opener.h"
 #include "base/report.h"
-#include "formats/components.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
 #include "fs/cli/server_sandbox.h"
+#include "fs/lib/info/profile.h"
 #include "fs/lib/library.h"
 #include "fs/mount/fuse_session.h"
-#include "fs/tree/subjects.h"
 #include "sources/location_local.h"
 
 #include <stdlib.h>
@@ -40,17 +39,19 @@ static void await_notes(struct tree *tree)
 static void ready(void *context)
 {
     struct mounting *mounting = context;
+    struct arena *arena = arena_new();
     await_notes(mounting->tree);
     for (size_t i = 0, n_notes = checkpoint_notes(mounting->checkpoint); i < n_notes; i++) {
         struct note note = checkpoint_note_at(mounting->checkpoint, i);
         if (!note.is_hint)
-            report_unnamed("note: %s%s", subject_paths(note.subject), note.text);
+            report_unnamed("note: %s", note_line(note, arena));
     }
+    arena_free(arena);
     if (mounting->verbose && mounting->is_library)
         report_unnamed("%s is mounted at %s", mounting->checkpoint->path, mounting->mountpoint);
     else if (mounting->verbose && mounting->checkpoint->n_sources == 0)
         report_unnamed("%s is mounted at %s: %s, %zu components", mounting->checkpoint->path, mounting->mountpoint,
-                       mounting->checkpoint->format, mounting->checkpoint->components->count);
+                       mounting->checkpoint->format, profile_components(mounting->tree));
     else if (mounting->verbose)
         report_unnamed("%s is mounted at %s: %s, %zu tensors", mounting->checkpoint->path, mounting->mountpoint,
                        mounting->checkpoint->format, mounting->checkpoint->tensors->n_tensors);

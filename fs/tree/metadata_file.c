@@ -6,7 +6,6 @@
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
 #include "fs/tree/inventory.h"
-#include "fs/tree/subjects.h"
 #include "fs/tree/tensor_views.h"
 #include "models/huggingface/hf_model.h"
 

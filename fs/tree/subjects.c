@@ -1,6 +1,7 @@
-#include "fs/tree/subjects.h"
+#include "fs/tree/tree.h"
 
-const char *subject_paths(enum subject subject)
+/* Returns the prefix of notes on this subject: "model.gguf: "; "" for the source. */
+static const char *subject_paths(enum subject subject)
 {
     static const char *const paths[] = {
         [SUBJECT_SOURCE] = "",

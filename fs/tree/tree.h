@@ -287,3 +287,7 @@ struct arena *tree_arena(struct tree *tree);
 /* Returns the tree of a component, and opens it if necessary; NULL if the component is not shown or cannot be opened.
  * The caller must not free it. */
 struct tree *tree_of_component(struct tree *tree, const struct component *component);
+
+/* Returns a note of the checkpoint as a line in the arena, with the paths of the files that it is about: "model.gguf:
+ * no config.json". models/ and formats/ know the subject, the tree knows its files. */
+const char *note_line(struct note note, struct arena *arena);

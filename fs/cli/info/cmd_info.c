@@ -1,33 +1,38 @@
 #include "base/report.h"
-#include "formats/components.h"
 #include "fs/cli/archives.h"
 #include "fs/cli/command.h"
 #include "fs/cli/info/info_models.h"
 #include "fs/cli/info/info_pages.h"
 #include "fs/cli/info/json_page.h"
 #include "fs/cli/terminal.h"
-#include "fs/lib/info/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Prints the page of a source; with `all`, also its lists, and then the pages of its components. */
-static void print_page(struct tree *tree, bool all, bool colour)
+static void print_page(struct tree *tree, const struct profile *profile, bool all, bool colour)
+{
+    print_summary(tree, profile, colour);
+    if (all)
+        print_lists(tree, profile);
+    for (size_t i = 0; all && i < profile_components(tree); i++) {
+        struct component_profile component;
+        struct arena *arena = arena_new();
+        putchar('\n');
+        profile_component(&component, tree, i, arena);
+        if (component.tree != NULL)
+            print_page(component.tree, &component.facts, all, colour);
+        arena_free(arena);
+    }
+}
+
+static void print_source(struct tree *tree, bool all, bool colour)
 {
     struct profile profile;
     struct arena *arena = arena_new();
-    const struct components *components = tree_checkpoint(tree)->components;
     profile_gather(&profile, tree, arena);
-    print_summary(tree, &profile, colour);
-    if (all)
-        print_lists(tree, &profile);
-    for (size_t i = 0; all && components != NULL && i < components->count; i++) {
-        struct tree *component = tree_of_component(tree, &components->items[i]);
-        putchar('\n');
-        if (component != NULL)
-            print_page(component, all, colour);
-    }
+    print_page(tree, &profile, all, colour);
     arena_free(arena);
 }
 
@@ -104,7 +109,7 @@ static int run(const struct invocation *invocation)
     } else if (!invocation->flags[FLAG_QUANTIZATION] && invocation->flags[FLAG_JSON]) {
         print_json(tree);
     } else if (!invocation->flags[FLAG_QUANTIZATION]) {
-        print_page(tree, invocation->flags[FLAG_ALL], colour);
+        print_source(tree, invocation->flags[FLAG_ALL], colour);
     } else if (!print_quantizations(tree, &quantization_page, &error)) {
         report("%s", error.message);
         status = EXIT_BAD_INPUT;

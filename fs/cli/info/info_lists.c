@@ -1,10 +1,8 @@
 #include "fs/cli/info/info_pages.h"
 #include "fs/cli/progress.h"
-#include "fs/tree/subjects.h"
 
 #include "base/text.h"
 #include "formats/shape.h"
-#include "fs/tree/tensor_views.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,19 +84,13 @@ static bool print_file(void *context, uint64_t index, const char *name, const st
 }
 
 /* Prints each kind of file below tensors/NAME, and how many tensors have it. */
-static void print_views(const struct shown_tensors *shown, const struct content_options *options)
+static void print_views(const struct tree *tree)
 {
-    for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
-        struct tensor_file file, any = {0};
-        size_t n_tensors = 0;
-        for (size_t i = 0, n_shown = shown_tensors_count(shown); i < n_shown; i++)
-            if (tensor_file_at(shown, i, options, slot, &file)) {
-                any = file;
-                n_tensors++;
-            }
-        if (n_tensors != 0)
-            printf("%-10zu  tensors/NAME/%s%s\n", n_tensors, any.name, any.numpy ? ".npy" : "");
-    }
+    struct arena *arena = arena_new();
+    const struct file_kinds kinds = profile_tensor_files(tree, true, arena);
+    for (size_t i = 0; i < kinds.count; i++)
+        printf("%-10zu  tensors/NAME/%s\n", kinds.items[i].n_tensors, kinds.items[i].name);
+    arena_free(arena);
 }
 
 static void print_notes(const struct checkpoint *checkpoint)
@@ -132,7 +124,7 @@ void print_lists(struct tree *tree, const struct profile *profile)
     tree_list(tree, TREE_ROOT, 0, print_file, &(struct printing){tree, ""});
     if (checkpoint->n_sources != 0) {
         printf("\n%-10s  %s\n", "TENSORS", "HAVE");
-        print_views(tree_shown(tree), tree_options(tree));
+        print_views(tree);
     }
     print_notes(checkpoint);
 }

@@ -4,7 +4,6 @@
 
 #include "base/buffer.h"
 #include "fs/lib/info/profile.h"
-#include "fs/tree/tree.h"
 
 /* Prints the source, the files read, the files of a mount and the files left out. On a terminal, breaks lines at words
  * and shortens long lists, but no message. */
@@ -17,7 +16,7 @@ void print_lists(struct tree *tree, const struct profile *profile);
 void print_library(struct tree *tree, const char *source);
 
 /* Appends a text about a component: "unet/: UNet2DConditionModel, 860 million parameters ...". */
-void component_text(struct tree *tree, const struct component *component, struct buffer *text);
+void component_text(const struct component_profile *component, struct buffer *text);
 
 /* Appends a text about a top directory that holds a directory for each variant of the model: to `text` "mlx/:
  * plain 92.0 MB, 4bit 26.1 MB", or if `is_brief` "mlx/: 2 from 26.1 MB", one text for all directories; or to

@@ -2,14 +2,7 @@
 #include "fs/cli/progress.h"
 
 #include "base/text.h"
-#include "formats/components.h"
 #include "fs/cli/terminal.h"
-#include "fs/tree/content_options.h"
-#include "fs/tree/subjects.h"
-#include "fs/tree/tensor_views.h"
-#include "models/diffusion/state_dict.h"
-#include "models/families/families.h"
-#include "models/packings/packing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -104,30 +97,18 @@ static void print_kind(const struct page *page, const struct profile *profile)
     print_labelled(page, "family", &text);
 }
 
-/* Appends "visual.* are the vision tower of Qwen2.5-VL, 315840 parameters in 54 tensors". */
-static void append_tower(struct buffer *text, const struct profile *profile, const struct tensor_set *set)
+/* Prints "visual.*: the vision tower of Qwen2.5-VL, 315840 parameters in 54 tensors". */
+static void print_parts(const struct page *page, const struct profile *profile)
 {
     char number[NUMBER_TEXT];
-    const char *separator = text->length != 0 ? "; " : "";
-    for (const char *const *part = profile->projector->tower->parts; *part != NULL; part++)
-        for (size_t i = 0; i < set->n_tensors; i++)
-            if (text_starts_with(set->tensors[i].name, *part)) {
-                buffer_printf(text, "%s%s*", separator, *part);
-                separator = ", ";
-                break;
-            }
-    buffer_printf(text, ": %s, %s parameters in %" PRIu64 " tensor%s", profile->projector->summary,
-                  number_text(profile->tower.n_elements, number), profile->tower.n_tensors,
-                  profile->tower.n_tensors == 1 ? "" : "s");
-}
-
-static void print_parts(const struct page *page, const struct profile *profile, const struct tensor_set *set)
-{
+    const struct total *tower = &profile->tower_total;
     struct buffer text = {0};
     if (profile->parts != NULL)
         buffer_append_text(&text, profile->parts);
-    if (profile->projector != NULL)
-        append_tower(&text, profile, set);
+    if (profile->tower != NULL)
+        buffer_printf(&text, "%s%s: %s, %s parameters in %" PRIu64 " tensor%s", text.length != 0 ? "; " : "",
+                      profile->tower_parts, profile->tower, number_text(tower->n_elements, number), tower->n_tensors,
+                      tower->n_tensors == 1 ? "" : "s");
     if (text.length != 0)
         print_labelled(page, "parts", &text);
 }
@@ -210,26 +191,28 @@ static void print_ignored(const struct page *page, const struct checkpoint *chec
 
 static void print_components(const struct page *page, struct tree *tree)
 {
-    const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    const struct components *components = checkpoint->components;
-    bool is_pipeline = checkpoint->n_sources == 0;
-    size_t count = components != NULL ? components->count : 0, n_shown = count;
+    bool is_pipeline = tree_checkpoint(tree)->n_sources == 0;
+    size_t count = profile_components(tree), n_shown = count;
     if (page->columns != 0 && count > (is_pipeline ? SHOWN_COMPONENTS : SHOWN_MODULES))
         n_shown = is_pipeline ? SHOWN_COMPONENTS : SHOWN_MODULES;
     for (size_t i = 0; i < n_shown; i++) {
         struct buffer text = {0};
-        component_text(tree, &components->items[i], &text);
+        struct component_profile component;
+        struct arena *arena = arena_new();
+        profile_component(&component, tree, i, arena);
+        component_text(&component, &text);
         print_labelled(page, i == 0 ? "components" : "", &text);
+        arena_free(arena);
     }
     if (n_shown < count)
         printf("%*s%zu more; --all shows them\n", LABEL, "", count - n_shown);
 }
 
-static void print_read(const struct page *page, const struct checkpoint *checkpoint)
+static void print_read(const struct page *page, const struct profile *profile, const struct checkpoint *checkpoint)
 {
     struct buffer text = {0};
     if (checkpoint->n_sources == 0)
-        buffer_append_text(&text, checkpoint->components != NULL ? checkpoint->components->list : "nothing");
+        buffer_append_text(&text, profile->list != NULL ? profile->list : "nothing");
     for (size_t i = 0; i < checkpoint->n_sources && i < SHOWN_NAMES; i++)
         buffer_printf(&text, "%s%s", i ? ", " : "", source_name(checkpoint->sources[i]));
     if (checkpoint->n_sources > SHOWN_NAMES)
@@ -340,20 +323,15 @@ static bool add_top(void *context, uint64_t index, const char *name, const struc
 }
 
 /* Appends the kinds of file that tensors have, the first few by name. */
-static void append_tensor_files(struct buffer *text, const struct shown_tensors *shown,
-                                const struct content_options *options)
+static void append_tensor_files(struct buffer *text, const struct tree *tree)
 {
-    struct tensor_file file;
-    size_t n_kinds = 0, *firsts = memory_alloc(tensor_slots() * sizeof *firsts);
-    tensor_first_files(shown, options, firsts);
-    for (unsigned slot = SLOT_RAW, n_slots = tensor_slots(); slot < n_slots; slot++) {
-        bool has_any = firsts[slot] != SIZE_MAX && tensor_file_at(shown, firsts[slot], options, slot, &file);
-        if (has_any && n_kinds++ < SHOWN_FILES)
-            buffer_printf(text, "%s %s%s", n_kinds == 1 ? ":" : ",", file.name, file.numpy ? ".npy" : "");
-    }
-    free(firsts);
-    if (n_kinds > SHOWN_FILES)
-        buffer_printf(text, " and %zu more kinds of file", n_kinds - SHOWN_FILES);
+    struct arena *arena = arena_new();
+    const struct file_kinds kinds = profile_tensor_files(tree, false, arena);
+    for (size_t i = 0; i < kinds.count && i < SHOWN_FILES; i++)
+        buffer_printf(text, "%s %s", i == 0 ? ":" : ",", kinds.items[i].name);
+    if (kinds.count > SHOWN_FILES)
+        buffer_printf(text, " and %zu more kinds of file", kinds.count - SHOWN_FILES);
+    arena_free(arena);
 }
 
 /* Prints a line for each text. */
@@ -377,7 +355,7 @@ static void print_engines(const struct page *page, struct extent_of_files *top)
 /* Prints the lines about the files of a mount. */
 static void print_tree(const struct page *page, struct tree *tree)
 {
-    const struct shown_tensors *shown = tree_shown(tree);
+    const size_t n_tensors = shown_tensors_count(tree_shown(tree));
     struct extent_of_files top = {.tree = tree, .is_narrow = page->columns != 0 && page->columns < WIDE};
     struct buffer tensors = {0};
     tree_list_names(tree, TREE_ROOT, 0, add_top, &top);
@@ -390,9 +368,8 @@ static void print_tree(const struct page *page, struct tree *tree)
         print_engines(page, &top);
         return;
     }
-    buffer_printf(&tensors, "tensors/ with %zu tensor%s", shown_tensors_count(shown),
-                  shown_tensors_count(shown) == 1 ? "" : "s");
-    append_tensor_files(&tensors, shown, tree_options(tree));
+    buffer_printf(&tensors, "tensors/ with %zu tensor%s", n_tensors, n_tensors == 1 ? "" : "s");
+    append_tensor_files(&tensors, tree);
     print_labelled(page, "", &tensors);
     print_engines(page, &top);
 }
@@ -400,13 +377,11 @@ static void print_tree(const struct page *page, struct tree *tree)
 /* Prints the tool whose files gguf/ agrees with. The other tools' versions are those of --version. */
 static void print_reference(const struct page *page, struct tree *tree)
 {
-    struct node_attributes unused;
     struct arena *arena = arena_new();
     struct buffer text = {0};
-    const struct reference_tool *tool = reference_of_path("gguf/", state_dict_of(tree_checkpoint(tree)) != NULL);
-    if (tree_lookup(tree, TREE_ROOT, "gguf", &unused)) {
-        buffer_printf(&text, "%s %s", tool->name,
-                      reference_version(tool, &tree_options(tree)->request.references, arena));
+    const char *reference = profile_reference(tree, arena);
+    if (reference != NULL) {
+        buffer_append_text(&text, reference);
         print_labelled(page, "gguf/ as of", &text);
     }
     arena_free(arena);
@@ -427,7 +402,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     print_heading(&page, name);
     if (checkpoint->n_sources != 0) {
         print_kind(&page, profile);
-        print_parts(&page, profile, checkpoint->tensors);
+        print_parts(&page, profile);
         print_tokenizer(&page, profile);
         print_weights(&page, profile);
         print_packing(&page, profile);
@@ -436,7 +411,7 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
     if (append_merge(&merge, checkpoint))
         print_labelled(&page, "merge", &merge);
     print_components(&page, tree);
-    print_read(&page, checkpoint);
+    print_read(&page, profile, checkpoint);
     print_step(&page, checkpoint);
     print_cached(&page, checkpoint);
     print_ignored(&page, checkpoint);

@@ -1,12 +1,8 @@
 /* What `wfs info --json` prints of a source, and wfs_info_json() returns. */
 
-#include "formats/components.h"
 #include "fs/lib/info/profile.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/inventory.h"
-#include "fs/tree/subjects.h"
-#include "models/derive/recipe_plan.h"
-#include "models/families/families.h"
 #include "models/packings/packing.h"
 
 /* Writes a number unless it is 0, which means unknown. */
@@ -58,9 +54,9 @@ static void put_model(struct json_writer *writer, const struct profile *profile)
                       "\n'adapter': %s, 'parts': %s, 'architecture': %s, 'family': %s, 'gguf': %s, 'file_type': %s,"
                       " 'tower': %s",
                       profile->adapter, profile->parts, profile->architecture, profile->family, profile->gguf,
-                      profile->file_type, profile->projector != NULL ? profile->projector->summary : NULL);
-    put_known(writer, "tower_tensors", profile->tower.n_tensors);
-    put_known(writer, "tower_parameters", profile->tower.n_elements);
+                      profile->file_type, profile->tower);
+    put_known(writer, "tower_tensors", profile->tower_total.n_tensors);
+    put_known(writer, "tower_parameters", profile->tower_total.n_elements);
     json_put_text(writer, "tokenizer", profile->tokenizer);
     put_known(writer, "tokens", profile->n_tokens);
     put_known(writer, "layers", profile->n_layers);
@@ -79,28 +75,22 @@ static void put_profile(struct json_writer *writer, const struct profile *profil
 /* Writes the member "merge": null if the checkpoint is none. */
 static void put_merge(struct json_writer *writer, const struct checkpoint *checkpoint)
 {
-    const struct recipe_plan *plan = recipe_plan_of(checkpoint);
-    if (plan == NULL) {
+    struct merge_profile merge;
+    struct arena *arena = arena_new();
+    if (!profile_merge(&merge, checkpoint, true, arena)) {
         json_put_null(writer, "merge");
+        arena_free(arena);
         return;
     }
-    struct arena *arena = arena_new();
-    const struct recipe_steps steps = recipe_plan_steps(plan, arena);
-    const struct recipe *recipe = plan->recipe;
     json_put_template(writer,
                       "\n'merge': {'method': %s, 'base': %s, 'config': %s, 'reads': %u, 'cost': %s, 'models': [",
-                      recipe->method->name, recipe->base != NO_MODEL ? recipe->models[recipe->base].text : NULL,
-                      plan->donor, recipe_steps_bytes(&steps), recipe_plan_cost(plan));
-    for (size_t i = 0; i < recipe->n_models; i++)
-        json_put_text(writer, NULL, recipe->models[i].text);
+                      merge.method, merge.base, merge.config, merge.n_bytes, merge.cost);
+    for (size_t i = 0; i < merge.n_models; i++)
+        json_put_text(writer, NULL, merge.models[i]);
     json_put_template(writer, "], 'tensors': [");
-    for (size_t i = 0; i < steps.count; i++) {
-        struct buffer line = {0};
-        recipe_plan_describe(plan, &steps.items[i], &line);
-        json_put_template(writer, "\n{'name': %s, 'plan': %t}", steps.items[i].name, (const char *)line.bytes,
-                          line.length);
-        buffer_free(&line);
-    }
+    for (size_t i = 0; i < merge.n_tensors; i++)
+        json_put_template(writer, "\n{'name': %s, 'plan': %t}", merge.tensors[i].name,
+                          (const char *)merge.tensors[i].plan.bytes, merge.tensors[i].plan.length);
     arena_free(arena);
     json_put_template(writer, "]}");
 }
@@ -108,20 +98,17 @@ static void put_merge(struct json_writer *writer, const struct checkpoint *check
 /* Writes "components": an object for each, with the same members as for a source. */
 static void put_components(struct json_writer *writer, struct tree *tree)
 {
-    const struct components *components = tree_checkpoint(tree)->components;
     json_put_template(writer, "\n'components': [");
-    for (size_t i = 0; components != NULL && i < components->count; i++) {
-        struct tree *own = tree_of_component(tree, &components->items[i]);
-        struct profile profile = {0};
+    for (size_t i = 0; i < profile_components(tree); i++) {
+        struct component_profile component;
         struct arena *arena = arena_new();
+        profile_component(&component, tree, i, arena);
+        const struct checkpoint *own = component.tree != NULL ? tree_checkpoint(component.tree) : NULL;
+        json_put_template(writer, "\n{'name': %s, 'class': %s, 'format': %s, 'failure': %s", component.name,
+                          component.class_name, own != NULL ? own->format : NULL, own != NULL ? own->failure : NULL);
+        put_profile(writer, &component.facts);
         if (own != NULL)
-            profile_gather(&profile, own, arena);
-        json_put_template(writer, "\n{'name': %s, 'class': %s, 'format': %s, 'failure': %s", components->items[i].name,
-                          components->items[i].class_name, own != NULL ? tree_checkpoint(own)->format : NULL,
-                          own != NULL ? tree_checkpoint(own)->failure : NULL);
-        put_profile(writer, &profile);
-        if (own != NULL)
-            put_sources(writer, tree_checkpoint(own));
+            put_sources(writer, own);
         json_end(writer);
         arena_free(arena);
     }

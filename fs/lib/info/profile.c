@@ -1,7 +1,11 @@
 #include "fs/lib/info/profile.h"
 
+#include "base/text.h"
+#include "formats/components.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/tensor_views.h"
 #include "models/derive/adapter.h"
+#include "models/derive/recipe_plan.h"
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
@@ -160,17 +164,33 @@ static const char *parts_of(const struct tensor_set *set, struct arena *arena)
     return text;
 }
 
+/* Returns the beginnings that names of tensors have: "model.visual.*, visual.*". */
+static const char *tower_parts(const struct tower *tower, const struct tensor_set *set, struct arena *arena)
+{
+    const char *text = "";
+    for (const char *const *part = tower->parts; *part != NULL; part++)
+        for (size_t i = 0; i < set->n_tensors; i++)
+            if (text_starts_with(set->tensors[i].name, *part)) {
+                text = arena_printf(arena, "%s%s%s*", text, *text != '\0' ? ", " : "", *part);
+                break;
+            }
+    return text;
+}
+
 /* Gathers facts about the vision or audio tower, if the source has its tensors. */
-static void gather_tower(struct profile *profile, const struct config_facts *config,
-                         const struct references *references, const struct counted *list, size_t count)
+static void gather_tower(struct profile *profile, const struct config_facts *config, const struct tensor_set *set,
+                         const struct references *references, const struct counted *list, size_t count,
+                         struct arena *arena)
 {
     struct error unused;
     const struct family *projector = config_projector(config, references, &unused);
     for (size_t i = 0; projector != NULL && i < count; i++)
         if (tower_has(projector->tower, list[i].name))
-            add(&profile->tower, &list[i].kind.total);
-    if (profile->tower.n_tensors != 0)
-        profile->projector = projector;
+            add(&profile->tower_total, &list[i].kind.total);
+    if (profile->tower_total.n_tensors == 0)
+        return;
+    profile->tower = projector->summary;
+    profile->tower_parts = tower_parts(projector->tower, set, arena);
 }
 
 /* Gathers facts from config.json, even if no GGUF can be made. */
@@ -197,7 +217,7 @@ static void gather_config(struct profile *profile, const struct checkpoint *chec
         profile->context_length = number;
     if (config->describes_towers)
         profile->parts = parts_of(checkpoint->tensors, arena);
-    gather_tower(profile, config, references, list, count);
+    gather_tower(profile, config, checkpoint->tensors, references, list, count, arena);
     hparams_free(hparams);
 }
 
@@ -218,7 +238,7 @@ void profile_gather(struct profile *profile, const struct tree *tree, struct are
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
     const struct references *references = &tree_options(tree)->request.references;
-    *profile = (struct profile){0};
+    *profile = (struct profile){.list = checkpoint->components != NULL ? checkpoint->components->list : NULL};
     if (checkpoint->n_sources == 0)
         return;
     size_t count;
@@ -242,4 +262,92 @@ void profile_gather(struct profile *profile, const struct tree *tree, struct are
     gather_config(profile, checkpoint, references, list, count, arena);
     gather_diffusion(profile, dict);
     free(list);
+}
+
+size_t profile_components(const struct tree *tree)
+{
+    const struct components *components = tree_checkpoint(tree)->components;
+    return components != NULL ? components->count : 0;
+}
+
+void profile_component(struct component_profile *component, struct tree *tree, size_t number, struct arena *arena)
+{
+    const struct component *of = &tree_checkpoint(tree)->components->items[number];
+    *component = (struct component_profile){of->name, of->class_name, tree_of_component(tree, of), {0}};
+    if (component->tree != NULL)
+        profile_gather(&component->facts, component->tree, arena);
+}
+
+static void describe_tensors(struct merge_profile *merge, const struct recipe_plan *plan,
+                             const struct recipe_steps *steps, struct arena *arena)
+{
+    merge->n_tensors = steps->count;
+    merge->tensors = arena_array(arena, steps->count + 1, sizeof *merge->tensors);
+    for (size_t i = 0; i < steps->count; i++) {
+        struct buffer *text = &merge->tensors[i].plan;
+        merge->tensors[i].name = steps->items[i].name;
+        recipe_plan_describe(plan, &steps->items[i], text);
+        arena_adopt(arena, text->bytes, text->length);
+    }
+}
+
+bool profile_merge(struct merge_profile *merge, const struct checkpoint *checkpoint, bool with_tensors,
+                   struct arena *arena)
+{
+    const struct recipe_plan *plan = recipe_plan_of(checkpoint);
+    if (plan == NULL)
+        return false;
+    const struct recipe *recipe = plan->recipe;
+    const struct recipe_steps steps = recipe_plan_steps(plan, arena);
+    const char **models = arena_array(arena, recipe->n_models + 1, sizeof *models);
+    for (size_t i = 0; i < recipe->n_models; i++)
+        models[i] = recipe->models[i].text;
+    *merge = (struct merge_profile){
+        .method = recipe->method->name,
+        .base = recipe->base != NO_MODEL ? recipe->models[recipe->base].text : NULL,
+        .config = plan->donor,
+        .models = models,
+        .n_models = recipe->n_models,
+        .n_bytes = recipe_steps_bytes(&steps),
+        .cost = recipe_plan_cost(plan),
+    };
+    if (with_tensors)
+        describe_tensors(merge, plan, &steps, arena);
+    return true;
+}
+
+static size_t count_files(const struct shown_tensors *shown, const struct content_options *options, unsigned slot)
+{
+    struct tensor_file unused;
+    size_t count = 0;
+    for (size_t i = 0, n = shown_tensors_count(shown); i < n; i++)
+        count += tensor_file_at(shown, i, options, slot, &unused);
+    return count;
+}
+
+struct file_kinds profile_tensor_files(const struct tree *tree, bool counts, struct arena *arena)
+{
+    const struct shown_tensors *shown = tree_shown(tree);
+    const struct content_options *options = tree_options(tree);
+    unsigned n_slots = tensor_slots();
+    size_t *firsts = arena_array(arena, n_slots, sizeof *firsts);
+    struct file_kinds kinds = {arena_array(arena, n_slots, sizeof *kinds.items), 0};
+    struct tensor_file file;
+    tensor_first_files(shown, options, firsts);
+    for (unsigned slot = SLOT_RAW; slot < n_slots; slot++)
+        if (firsts[slot] != SIZE_MAX && tensor_file_at(shown, firsts[slot], options, slot, &file))
+            kinds.items[kinds.count++] =
+                (struct file_kind){arena_printf(arena, "%s%s", file.name, file.numpy ? ".npy" : ""),
+                                   counts ? count_files(shown, options, slot) : 0};
+    return kinds;
+}
+
+const char *profile_reference(struct tree *tree, struct arena *arena)
+{
+    struct node_attributes unused;
+    const struct reference_tool *tool = reference_of_path("gguf/", state_dict_of(tree_checkpoint(tree)) != NULL);
+    return tree_lookup(tree, TREE_ROOT, "gguf", &unused)
+               ? arena_printf(arena, "%s %s", tool->name,
+                              reference_version(tool, &tree_options(tree)->request.references, arena))
+               : NULL;
 }

@@ -184,3 +184,8 @@ FAMILIES(DECLARE)
 
 #define ADDRESS(name) &name##_family,
 const struct family *const families[] = {FAMILIES(ADDRESS) NULL};
+
+const struct family *family_find(const struct hparams *hparams, const struct family_name **ret_name)
+{
+    return family_among(families, hparams_class(hparams), hparams, ret_name);
+}

@@ -1,5 +1,5 @@
-/* Jais 1. conversion/jais.py. Its linear layers are stored transposed (Conv1D); a GGUF's weights include the factors of
- * the embedding and of the output. */
+/* Jais 1 and 2. conversion/jais.py. The linear layers of Jais 1 are stored transposed (Conv1D); a GGUF's weights
+ * include the factors of the embedding and of the output. */
 #include "models/families/shared.h"
 #include "quant/views/convert.h"
 
@@ -119,4 +119,13 @@ const struct family jais_family = {
     .vocabs = {&bpe_vocab},
     .adjust = find_scales,
     .add_extras = add_alibi_bias,
+};
+
+const struct family jais2_family = {
+    .name = "jais2",
+    .summary = "Jais 2",
+    .hf = FAMILY_NAMES({"Jais2ForCausalLM"}),
+    .tensors = {decoder_tensors},
+    .keys = {base_keys, KEYS({"rope.dimension_count", GGUF_U32, .compute = compute_head_dim})},
+    .vocabs = {&bpe_vocab},
 };

@@ -1,4 +1,4 @@
-/* GPTBigCode: SantaCoder, StarCoder; and CodeShell. conversion/starcoder.py, codeshell.py. */
+/* GPTBigCode: SantaCoder, StarCoder; StarCoder 2; and CodeShell. conversion/starcoder.py, codeshell.py. */
 #include "models/families/shared.h"
 
 static const struct key_row keys[] = {
@@ -48,4 +48,23 @@ const struct family codeshell_family = {
                         {"rope.scaling.factor", GGUF_F32, ALWAYS, .value = 1})},
     .vocabs = {&bpe_vocab},
     .dimensions = {DIMENSIONS({"kv_head", "num_query_groups", 1})},
+};
+
+static const struct config_row starcoder2_config_rows[] = {
+    {"hidden_act", FROM_TEXT, .text = "'gelu_pytorch_tanh'"},
+    {"use_bias", FROM_TENSOR, "blk.0.attn_q.bias"},
+    {"sliding_window", FROM_TEXT, .text = "null"},
+    {0},
+};
+
+const struct family starcoder2_family = {
+    .name = "starcoder2",
+    .summary = "StarCoder 2",
+    .hf = FAMILY_NAMES({"Starcoder2ForCausalLM"}),
+    .tensors = {TENSORS({"model.layers.{}.mlp.c_fc", "blk.{}.ffn_up", .parallel = "row"},
+                        {"model.layers.{}.mlp.c_proj", "blk.{}.ffn_down", .parallel = "column"}),
+                decoder_tensors},
+    .forms = CONFIG_FORMS({"Starcoder2ForCausalLM", "starcoder2", NULL, CONFIG_TABLES(starcoder2_config_rows)}),
+    .keys = {base_keys},
+    .vocabs = {&bpe_vocab},
 };

@@ -1,4 +1,4 @@
-/* GLM-4.5 to 4.7, the language models of GLM-4.5V and 4.6V, and Solar Open. conversion/glm.py. */
+/* GLM-4.5 to 4.7, the language models of GLM-4.5V and 4.6V, GLM-4.7-Flash, and Solar Open. conversion/glm.py. */
 #include "models/families/deepseek/deepseek.h"
 #include "models/families/drafts/nextn.h"
 #include "models/families/qwen/qwen.h"
@@ -59,5 +59,32 @@ const struct family solar_open_family = {
     .keys = {base_keys, keys},
     .vocabs = {&solar_vocab},
     .add_dimensions = nextn_add_dimensions,
+    .adjust = nextn_count_blocks,
+};
+
+/* GLM-4.7-Flash: DeepSeek's architecture with GLM's tokenizer and a layer that predicts ahead. */
+static const struct config_row glm4moelite_config_rows[] = {
+    {"mlp_layer_types", FROM_LAYERS, "blk.{}.ffn_gate_inp.weight", "'sparse'|'dense'"},
+    {"moe_intermediate_size", FROM_KEY, "expert_feed_forward_length"},
+    {0},
+};
+
+const struct family glm4moelite_family = {
+    .name = "glm4moelite",
+    .architecture = "deepseek2",
+    .summary = "GLM-4.7-Flash",
+    .hf = FAMILY_NAMES({"Glm4MoeLiteForCausalLM"}),
+    .tensors = {TENSORS({"model.layers.{}.*", NULL, .when = "extra_layer"},
+                        {"lm_head.weight", NULL, .when = "tie_word_embeddings"}),
+                mla_tensors, router_tensors, expert_tensors, nextn_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL,
+                           CONFIG_TABLES(silu_rows, deepseek_config_rows, glm4moelite_config_rows)}),
+    .told_by = "key:nextn_predict_layers",
+    .keys = {base_keys, mla_keys, KEYS({.emit = nextn_emit})},
+    .exports_mtp = true,
+    .vocabs = {&glm_vocab},
+    .dimensions = {mla_dimensions},
+    .add_dimensions = nextn_add_dimensions,
+    .defaults = MLA_DEFAULTS,
     .adjust = nextn_count_blocks,
 };

@@ -7,7 +7,6 @@
 #include "formats/huggingface/hub_cache.h"
 #include "formats/shard_name.h"
 #include "fs/lib/lib.h"
-#include "fs/lib/library_folder.h"
 #include "fs/tree/library.h"
 #include "fs/tree/originals.h"
 #include "models/formats.h"

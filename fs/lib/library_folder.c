@@ -1,4 +1,4 @@
-#include "fs/lib/library_folder.h"
+#include "fs/lib/library.h"
 
 #include "base/text.h"
 #include "text/json.h"

@@ -1,7 +1,6 @@
 #include "base/report.h"
 #include "fs/cli/archives.h"
 #include "fs/cli/command.h"
-#include "fs/cli/info/info_models.h"
 #include "fs/cli/info/info_pages.h"
 #include "fs/cli/info/json_page.h"
 #include "fs/cli/terminal.h"

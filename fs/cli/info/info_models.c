@@ -1,4 +1,4 @@
-#include "fs/cli/info/info_models.h"
+#include "fs/cli/info/info_pages.h"
 
 #include "fs/cli/info/json_page.h"
 #include "fs/cli/info/quantization_html.h"

@@ -1,5 +1,5 @@
 /* Which projector goes with which GGUF of a folder, and names in llama.cpp's flat cache, hostile ones, too. */
-#include "fs/lib/library_folder.h"
+#include "fs/lib/library.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

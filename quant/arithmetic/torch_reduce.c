@@ -91,12 +91,30 @@ void torch_norm_begin(struct torch_norm *norm, const struct dtype *dtype)
     memset(norm->lanes, 0, sizeof norm->lanes);
     norm->held.n = 0;
     norm->halves = dtype->block_bytes == 2;
+    norm->in_turn = dtype == &f16_dtype;
+}
+
+void torch_norm_begin_apart(struct torch_norm *norm)
+{
+    torch_norm_begin(norm, &f32_dtype);
+    norm->in_turn = true;
+}
+
+static float add_in_turn(float sum, const float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum += values[i] * values[i];
+    return sum;
 }
 
 static void add_to_norm(void *reduction, const float *values, size_t n)
 {
     struct torch_norm *norm = reduction;
     float lanes[TORCH_SUM_LANES];
+    if (norm->in_turn) {
+        norm->lanes[0] = add_in_turn(norm->lanes[0], values, n);
+        return;
+    }
     memcpy(lanes, norm->lanes, sizeof lanes);
     for (size_t i = 0; i < n; i += TORCH_SUM_LANES)
         for (size_t j = 0; j < TORCH_SUM_LANES; j++)
@@ -109,15 +127,21 @@ void torch_norm_add(struct torch_norm *norm, const float *values, size_t n)
     add_pieces(&norm->held, add_to_norm, norm, values, n);
 }
 
+/* Of the values after the last whole vector, groups of four are squared together, so that their squares are rounded. */
 float torch_norm_end(struct torch_norm *norm)
 {
+    enum { GROUP = 4 };
     const struct torch_held *held = &norm->held;
     size_t n_whole = held->n - held->n % (norm->halves ? HALF_LANES : TORCH_SUM_LANES);
-    add_to_norm(norm, held->values, n_whole);
+    add_to_norm(norm, held->values, norm->in_turn ? held->n : n_whole);
     float sum = norm->lanes[0];
+    if (norm->in_turn)
+        return sqrtf(sum);
     for (size_t j = 1; j < TORCH_SUM_LANES; j++)
         sum += norm->lanes[j];
-    for (size_t i = n_whole; i < held->n; i++)
+    size_t n_grouped = held->n - held->n % GROUP;
+    sum = add_in_turn(sum, held->values + n_whole, n_grouped - n_whole);
+    for (size_t i = n_grouped; i < held->n; i++)
         sum = fmaf(held->values[i], held->values[i], sum);
     return sqrtf(sum);
 }

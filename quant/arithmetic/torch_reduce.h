@@ -1,7 +1,8 @@
 /* Sums and norms of whole tensors, or rows, in torch's order on one thread, from values that come in pieces.
  *
  * Values are in F32; those of 16-bit types are added in another order. Results are not rounded to such a type. A norm
- * of very many values is visibly wrong in F32; it is reproduced.
+ * of very many values is visibly wrong in F32; it is reproduced. torch has no vectors for norms of F16, nor of values
+ * that are apart in memory: it adds these squares one after the other.
  *
  * Source: torch, aten/src/ATen/native/cpu/SumKernel.cpp, and norm_two_reduce_step() in ReduceOpsKernel.cpp. */
 #pragma once
@@ -34,10 +35,11 @@ float torch_total_end(struct torch_total *total);
 struct torch_norm {
     float lanes[TORCH_SUM_LANES];
     struct torch_held held;
-    bool halves;
+    bool halves, in_turn; /* in_turn: squares are added one after the other */
 };
 
 void torch_norm_begin(struct torch_norm *norm, const struct dtype *dtype);
+void torch_norm_begin_apart(struct torch_norm *norm); /* of values that are apart in memory, such as a column's */
 void torch_norm_add(struct torch_norm *norm, const float *values, size_t n);
 float torch_norm_end(struct torch_norm *norm);
 

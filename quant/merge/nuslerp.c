@@ -1,6 +1,7 @@
 /* nuslerp: spherical interpolation of two tensors, or of their differences from a base: as one vector each, or by rows.
  */
 #include "quant/arithmetic/torch_reduce.h"
+#include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/tiles.h"
 #include "quant/merge/trigonometry.h"
 
@@ -12,8 +13,8 @@
 struct nuslerp {
     struct merged merged;
     double t;
-    bool by_rows;
-    struct finding *arc; /* of the whole, unless by rows */
+    bool by_rows, by_columns; /* by_columns: the rows are columns in memory */
+    struct finding *arc;      /* of the whole, unless by rows */
 };
 
 /* What two vectors are multiplied by. */
@@ -62,13 +63,29 @@ static void interpolate(const struct rounded *in, const struct arc *arc, float *
         rounded_one(in, DIVIDE, a, n, arc->divisor);
 }
 
+static void begin_norm(const struct nuslerp *nuslerp, struct torch_norm *norm)
+{
+    if (nuslerp->by_columns)
+        torch_norm_begin_apart(norm);
+    else
+        torch_norm_begin(norm, nuslerp->merged.view.dtype);
+}
+
+/* Returns the sum of the `n` values of a row, which is a column in memory if those of the whole are. */
+static float sum_of_row(const struct nuslerp *nuslerp, const float *values, uint64_t row, size_t n)
+{
+    const struct view *view = &nuslerp->merged.view;
+    return nuslerp->by_columns ? torch_sum_column(values, n, row, view->n_elements / n)
+                               : torch_total_of(view->dtype, values, n);
+}
+
 static void interpolate_row(const struct nuslerp *nuslerp, struct merge_tile *tile, size_t first, size_t n)
 {
     const struct rounded *in = &tile->in;
     float *a = tile->models[0] + first, *b = tile->models[1] + first, *u = tile->spare[0], *v = tile->spare[1];
     struct torch_norm norms[2];
     for (int i = 0; i < 2; i++) {
-        torch_norm_begin(&norms[i], in->dtype);
+        begin_norm(nuslerp, &norms[i]);
         torch_norm_add(&norms[i], tile->models[i] + first, n);
     }
     memcpy(u, a, n * sizeof *u);
@@ -76,7 +93,8 @@ static void interpolate_row(const struct nuslerp *nuslerp, struct merge_tile *ti
     rounded_one(in, DIVIDE, u, n, length_of(in, &norms[0]));
     rounded_one(in, DIVIDE, v, n, length_of(in, &norms[1]));
     rounded_each(in, MULTIPLY, u, n, v);
-    struct arc arc = arc_of(in, limited_cosine(in, torch_total_of(in->dtype, u, n)), nuslerp->t);
+    float cosine = sum_of_row(nuslerp, u, (tile->first + first) / n, n);
+    struct arc arc = arc_of(in, limited_cosine(in, cosine), nuslerp->t);
     interpolate(in, &arc, a, b, n);
 }
 
@@ -160,7 +178,7 @@ static void nuslerp_depends(const struct view *view, uint64_t first, uint64_t co
         merge_depends_on(view, nuslerp->arc, first, count, to);
 }
 
-static const struct view *make_nuslerp(struct arena *arena, const struct merge_operands *operands)
+static const struct view *make_nuslerp(struct arena *arena, const struct merge_operands *operands, bool by_columns)
 {
     static const struct view_op op = {
         .name = "nuslerp", .cost = 3000, .read = nuslerp_read, .depends = nuslerp_depends};
@@ -169,6 +187,7 @@ static const struct view *make_nuslerp(struct arena *arena, const struct merge_o
     merge_init(&nuslerp->merged, arena, &op, operands, true);
     nuslerp->t = fabs(sum) < 1e-6 ? 0.5 : second / sum;
     nuslerp->by_rows = !operands->flatten;
+    nuslerp->by_columns = by_columns;
     if (nuslerp->by_rows)
         nuslerp->merged.step = merge_step_of_rows(&nuslerp->merged.view);
     nuslerp->arc = finding_new(arena, operands->findings);
@@ -188,7 +207,7 @@ const struct view *merge_nuslerp(struct arena *arena, const struct merge_operand
 {
     assert(operands->n_models == 2);
     if (operands->flatten || !operands->row_wise || operands->models[0].view->rank < 2)
-        return make_nuslerp(arena, operands);
+        return make_nuslerp(arena, operands, false);
     struct merge_model models[2] = {operands->models[0], operands->models[1]};
     struct merge_operands swapped = *operands;
     for (int i = 0; i < 2; i++)
@@ -196,5 +215,5 @@ const struct view *merge_nuslerp(struct arena *arena, const struct merge_operand
     swapped.models = models;
     if (operands->base != NULL)
         swapped.base = swap_ends(arena, operands->base);
-    return swap_ends(arena, make_nuslerp(arena, &swapped));
+    return swap_ends(arena, make_nuslerp(arena, &swapped, true));
 }

@@ -249,7 +249,7 @@ static struct scale find_scale(const struct grouping *grouping, enum rounding ro
         [SCALE_SYMMETRIC] = symmetric_scale, [SCALE_ASYMMETRIC] = asymmetric_scale,
         [SCALE_POWER_OF_TWO] = power_scale,  [SCALE_CEILED] = group_ceiled_scale,
         [SCALE_E4M3] = group_e4m3_scale,     [SCALE_AT_MOST] = group_scale_at_most,
-        [SCALE_OF_127] = group_scale_of_127,
+        [SCALE_OF_127] = group_scale_of_127, [SCALE_ABOVE] = group_scale_above,
     };
     return rules[grouping->scale](grouping, rounding, range);
 }

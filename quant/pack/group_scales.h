@@ -40,7 +40,7 @@ void group_encode_e4m3(const float *numbers, size_t n, uint8_t *codes);
 typedef struct scale group_rule(const struct grouping *grouping, enum rounding rounding, const struct range *range);
 
 /* The rules of mlx. */
-group_rule group_ceiled_scale, group_e4m3_scale;
+group_rule group_ceiled_scale, group_scale_above, group_e4m3_scale;
 void group_affine_scales(const struct grouping *grouping, const struct range *ranges, size_t n, struct scale *scales);
 
 /* Returns the exponent of the power of 2 at or above a number above 0, of its logarithm as an F32, which rounds what is

@@ -26,19 +26,37 @@ int group_exponent_above(float number)
     return (int)ceilf((float)log2((double)number));
 }
 
-struct scale group_ceiled_scale(const struct grouping *grouping, enum rounding rounding, const struct range *range)
+/* Returns the largest magnitude over the largest code. */
+static float ratio_of(const struct grouping *grouping, enum rounding rounding, const struct range *range)
+{
+    return group_numbers[rounding].round(range_largest(range) / group_largest_code(grouping));
+}
+
+static struct scale power_of_two(int exponent)
 {
     enum { BIAS = 127 };
-    float scale = group_numbers[rounding].round(range_largest(range) / group_largest_code(grouping));
-    bool has_exponent = scale > 0 && isfinite(scale);
-    int exponent = has_exponent ? group_exponent_above(scale) : 0;
     return (struct scale){.divisor = ldexpf(1, exponent), .code = (uint8_t)(exponent + BIAS)};
+}
+
+struct scale group_ceiled_scale(const struct grouping *grouping, enum rounding rounding, const struct range *range)
+{
+    float ratio = ratio_of(grouping, rounding, range);
+    return power_of_two(ratio > 0 && isfinite(ratio) ? group_exponent_above(ratio) : 0);
+}
+
+struct scale group_scale_above(const struct grouping *grouping, enum rounding rounding, const struct range *range)
+{
+    int exponent = 0;
+    float ratio = ratio_of(grouping, rounding, range);
+    if (ratio > 0 && isfinite(ratio) && frexpf(ratio, &exponent) == 0.5f)
+        exponent--;
+    return power_of_two(exponent);
 }
 
 /* A group with a scale of 0 has only zeros: what is divided by infinity. */
 struct scale group_e4m3_scale(const struct grouping *grouping, enum rounding rounding, const struct range *range)
 {
-    float scale = group_numbers[rounding].round(range_largest(range) / group_largest_code(grouping)), decoded;
+    float scale = ratio_of(grouping, rounding, range), decoded;
     uint8_t code;
     group_encode_e4m3(&scale, 1, &code);
     dtype_kernels(&f8_e4m3_dtype).decode(&code, &decoded, 1);

@@ -534,15 +534,27 @@ const struct view *view_group_codes(struct arena *arena, const struct view *matr
     return view_of(arena, &op, &grouped, dtype, grouped.n_rows, rounded_up(grouped.n_columns * grouping->width, unit));
 }
 
+/* Returns the type of scales, those of a matrix of `number`. */
+static const struct dtype *dtype_of_scales(const struct grouping *grouping, const struct dtype *number)
+{
+    switch (grouping->scale) {
+    case SCALE_POWER_OF_TWO:
+    case SCALE_CEILED:
+    case SCALE_ABOVE:
+    case SCALE_E4M3:
+    case SCALE_AT_MOST:
+        return &u8_dtype;
+    default:
+        return scale_needs_fused(grouping->scale) ? &f8_e4m3_dtype : number;
+    }
+}
+
 const struct view *view_group_scales(struct arena *arena, const struct view *matrix, const struct grouping *grouping,
                                      struct fused *fused)
 {
     static const struct view_op op = {.name = "group scales", .read = read_scales, .depends = scales_depend};
     struct grouped grouped = grouped_of(matrix, grouping, fused);
-    bool is_code = grouping->scale == SCALE_POWER_OF_TWO || grouping->scale == SCALE_CEILED ||
-                   grouping->scale == SCALE_E4M3 || grouping->scale == SCALE_AT_MOST;
-    const struct dtype *of_number = is_code ? &u8_dtype : matrix->dtype;
-    const struct dtype *dtype = scale_needs_fused(grouping->scale) ? &f8_e4m3_dtype : of_number;
+    const struct dtype *dtype = dtype_of_scales(grouping, matrix->dtype);
     return view_of(arena, &op, &grouped, dtype, rounded_up(grouped.n_rows, grouping->rows), groups_across(&grouped));
 }
 
@@ -575,7 +587,8 @@ const struct view *view_fused_scale(struct arena *arena, struct fused *fused)
 void group_compute(const struct grouping *grouping, const struct dtype *dtype, enum group_part part,
                    const float *values, size_t n, uint8_t *out)
 {
-    struct grouped grouped = {.view = {.dtype = dtype}, .grouping = grouping, .n_rows = 1};
+    const struct dtype *of_part = part == GROUP_SCALES ? dtype_of_scales(grouping, dtype) : dtype;
+    struct grouped grouped = {.view = {.dtype = of_part}, .grouping = grouping, .n_rows = 1};
     struct scale scales[MOST_GROUPS];
     uint8_t codes[PIECE];
     struct error none;
@@ -591,9 +604,9 @@ void group_compute(const struct grouping *grouping, const struct dtype *dtype, e
             encode(&grouped, scales, of_piece, n_values, codes);
             pack(codes, n_values, grouping->width, out + bytes_of_codes(&grouped, done * grouped.columns));
         } else if (part == GROUP_SCALES) {
-            store(&grouped, scales, count, out + done * dtype->block_bytes);
+            store(&grouped, scales, count, out + done * of_part->block_bytes);
         } else {
-            store_edges(&grouped, scales, count, out + done * dtype->block_bytes);
+            store_edges(&grouped, scales, count, out + done * of_part->block_bytes);
         }
     }
     assert(computed);

@@ -31,6 +31,7 @@ enum group_scale {
     /* Those of mlx. */
     SCALE_AFFINE, /* the range over the number of codes, so that 0 or the end farther from 0 is exact; and an edge */
     SCALE_CEILED, /* the largest magnitude over the largest code, up to a power of two: F8_E8M0 in U8 */
+    SCALE_ABOVE,  /* the same without a logarithm, which rounds what is next to a power: as mlx's GPUs do it */
     SCALE_E4M3,   /* the largest magnitude over the largest code, F8_E4M3 in U8 */
 };
 
@@ -98,6 +99,7 @@ const struct view *view_fused_scale(struct arena *arena, struct fused *fused);
 enum group_part { GROUP_CODES, GROUP_SCALES, GROUP_EDGES };
 
 /* Computes the bytes that these views have for `n` whole groups whose values are at hand, numbers of `dtype`, the type
- * of scales and edges. For groupings of one row whose codes fill bytes, with scales of one type for all groups. */
+ * of edges and of scales that are no codes. For groupings of one row whose codes fill bytes, with scales of one type
+ * for all groups. */
 void group_compute(const struct grouping *grouping, const struct dtype *dtype, enum group_part part,
                    const float *values, size_t n, uint8_t *out);

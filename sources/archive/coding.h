@@ -63,6 +63,7 @@ struct coding {
     unsigned unit_bytes, unit_values; /* of a value, of a block, or of what is stored of a group of values */
     enum coding_input_kind input;
     const struct dtype *dtype;      /* of the tensor; NULL: any values of that size */
+    const struct dtype *other;      /* that engines give the same bytes; NULL: none */
     unsigned rotation;              /* of planes */
     bool is_raw, is_matched;        /* codings of bytes that are no numbers */
     bool predicts_scales;           /* from the values, at no cost */

@@ -10,7 +10,7 @@ bool coding_suits(const struct coding *coding, const struct dtype *dtype, uint64
     if (n_bytes % coding->unit_bytes != 0)
         return false;
     if (coding->dtype != NULL)
-        return coding->dtype == dtype;
+        return dtype == coding->dtype || (coding->other != NULL && dtype == coding->other);
     if (coding->is_raw || coding->is_matched)
         return coding->is_raw || dtype == NULL || dtype->kind == DTYPE_INTEGER;
     return dtype != NULL && dtype->block_elements == 1 && dtype->block_bytes == coding->unit_bytes &&

@@ -3,9 +3,12 @@
  *
  *     cast-TYPE                            rounded to the type, or widened
  *     ENGINE-BITS-VALUES-TYPE-codes        the codes of groups of so many values, as an engine quantizes them
- *     ENGINE-BITS-VALUES-TYPE-scale, -bias the numbers that it stores of each group, of TYPE
+ *     ENGINE-BITS-VALUES-TYPE-scale, -bias the numbers that it stores of each group, of TYPE, or scales in a byte
  *
- * The values of groups are rounded to TYPE first. */
+ * The values of groups are rounded to TYPE first.
+ *
+ * MLX rounds to FP4 in one way on CPUs and in another on GPUs: there -0 keeps its sign, ties go to even codes, and all
+ * is in F32 (`even`). */
 #include "sources/archive/codings.h"
 
 #include "quant/pack/bitsandbytes.h"
@@ -131,6 +134,17 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
         COMPUTED("int-" #n_bits "-" #columns "-" type "-scale", columns, 2, of_type, compute_groups,                   \
                  FORM({1, columns, SCALE_SYMMETRIC, CODE_INTEGER, n_bits, n_bits, true}, GROUP_SCALES, &(of_type)))
 
+#define FLOATS(engine, n_bits, columns, type, of_type, ...)                                                            \
+    COMPUTED(engine "-" #n_bits "-" #columns "-" type "-codes", columns, (n_bits) * (columns) / 8, u32_dtype,          \
+             compute_groups, FORM({1, columns, __VA_ARGS__, n_bits, n_bits}, GROUP_CODES, &(of_type))),                \
+        COMPUTED(engine "-" #n_bits "-" #columns "-" type "-scale", columns, 1, u8_dtype, compute_groups,              \
+                 FORM({1, columns, __VA_ARGS__, n_bits, n_bits}, GROUP_SCALES, &(of_type)))
+
+#define FLOATS_OF_TYPES(engine, n_bits, columns, ...)                                                                  \
+    FLOATS(engine, n_bits, columns, "BF16", bf16_dtype, __VA_ARGS__),                                                  \
+        FLOATS(engine, n_bits, columns, "F16", f16_dtype, __VA_ARGS__),                                                \
+        FLOATS(engine, n_bits, columns, "F32", f32_dtype, __VA_ARGS__)
+
 const struct coding computed_codings[] = {
     CAST("F32", f32_dtype, 4),
     CAST("F16", f16_dtype, 2),
@@ -141,6 +155,11 @@ const struct coding computed_codings[] = {
     MLX(5),
     MLX(6),
     MLX(8),
+    FLOATS_OF_TYPES("mxfp4", 4, 32, SCALE_ABOVE, CODE_E2M1_DOWN),
+    FLOATS_OF_TYPES("mxfp8", 8, 32, SCALE_ABOVE, CODE_E4M3),
+    FLOATS_OF_TYPES("nvfp4", 4, 16, SCALE_E4M3, CODE_E2M1_DOWN),
+    FLOATS("mxfp4even", 4, 32, "F32", f32_dtype, SCALE_ABOVE, CODE_E2M1_SIGNED),
+    FLOATS("nvfp4even", 4, 16, "F32", f32_dtype, SCALE_E4M3, CODE_E2M1_SIGNED),
     INTEGERS(4, 128, "BF16", bf16_dtype),
     INTEGERS(4, 128, "F16", f16_dtype),
     INTEGERS(8, 128, "BF16", bf16_dtype),

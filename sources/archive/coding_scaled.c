@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct dtype i8_dtype;
+extern const struct dtype i8_dtype, u32_dtype;
 
 enum {
     MOST_RUN = 128,
@@ -368,8 +368,8 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
 #define SCALED(engine, bits, values, type, its_type, of_codes, quotient, magnitude_bits)                               \
     {                                                                                                                  \
         .name = engine "-" #bits "-" #values "-" type "-codes", .unit_bytes = (bits) * (values) / 8,                   \
-        .unit_values = (values), .dtype = &(of_codes), .input = CODING_VALUES, .compute = compute, .bound = bound,     \
-        .encode = encode, .decode = decode,                                                                            \
+        .unit_values = (values), .dtype = &(of_codes), .other = &u32_dtype, .input = CODING_VALUES,                    \
+        .compute = compute, .bound = bound, .encode = encode, .decode = decode,                                        \
         .form = &(const struct coding_form){&(its_type), quotient, magnitude_bits},                                    \
     }
 

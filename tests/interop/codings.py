@@ -111,10 +111,24 @@ def as_kind(values, kind):  # rounded, as F32
     return (numbers.astype("<u4") << 16).view("<f4") if kind == "BF16" else numbers.astype(F)
 
 
-def nearest_float(levels, x):  # codes with their signs; of two equally near ones the even one
+def nearest_float(levels, x, is_low=False):  # codes with their signs; of two equally near ones the even one, or the lower, and 0 without a sign
+    if is_low:  # by distances in F32
+        return [int(code) + len(levels) * int(y < 0 and code > 0) for code, y in zip(np.abs(np.array(levels, F) - np.abs(x)[:, None]).argmin(1), x)]
     distances = np.abs(np.array(levels) - np.minimum(np.abs(x.astype("f8")), levels[-1])[:, None])
     nearest = [np.flatnonzero(row == row.min()) for row in distances]
     return [int(codes[0] if len(codes) == 1 or codes[0] % 2 == 0 else codes[1]) + (len(levels) + 1 & ~1) * int(np.signbit(y)) for codes, y in zip(nearest, x)]
+
+
+def quantized_floats(engine, bits, kind, v):  # the codes of one group, its scale as it is stored, and no bias
+    levels = FLOATS["e4m3" if bits == 8 else "e2m1"]
+    ratio = as_kind(np.array([np.abs(v).max() / F(levels[-1])], F), kind)
+    if engine[0] == "n":
+        stored = nearest_float(FLOATS["e4m3"], ratio)[0]
+        scale = F(FLOATS["e4m3"][stored])
+    else:
+        exponent = next(e for e in range(-149, 129) if ratio[0] <= 2.0**e) if ratio[0] > 0 else 0
+        stored, scale = exponent + 127 & 255, F(2.0**exponent)
+    return nearest_float(levels, as_kind(v / scale, kind) if scale != 0 else 0 * np.abs(v), engine in ("mxfp4", "nvfp4")), stored, None
 
 
 def quantized_group(engine, bits, kind, v, scale):  # the codes, the scale and the bias of one group
@@ -124,6 +138,8 @@ def quantized_group(engine, bits, kind, v, scale):  # the codes, the scale and t
         order = sorted(range(16), key=lambda code: (levels[code], code))
         bounds = (levels[order[:-1]] + levels[order[1:]]) / F(2)
         return [order[int((x > bounds).sum())] for x in scaled], np.abs(v).max(), None
+    if engine[:4] in ("mxfp", "nvfp"):
+        return quantized_floats(engine, bits, kind, v)
     if engine in FLOATS or engine == "i8":
         top = FLOATS[engine][-1] if engine in FLOATS else 127
         quotients = as_kind(v / (scale or np.abs(v).max() / F(top) or F(1)), kind)
@@ -152,6 +168,8 @@ def quantize_groups(coding, values, scales):  # the bytes of ENGINE-BITS-VALUES-
             if engine in ("nf4", "fp4"):
                 codes_of_group = [code for pair in zip(codes_of_group[1::2], codes_of_group[::2]) for code in pair]
             groups.append(sum(code << bits * i for i, code in enumerate(codes_of_group)).to_bytes(bits * len(v) // 8, "little"))
+        elif engine[:4] in ("mxfp", "nvfp"):
+            groups.append(bytes([scale]))
         else:
             groups.append(stored(np.array([scale if part == "scale" else bias], F), kind).tobytes())
     return b"".join(groups)
@@ -176,9 +194,10 @@ def frames_of(data):
 def decode(coding, data, n_bytes, base=None):  # a chunk
     kind, _, t = coding.partition("-")
     is_scaled = kind in ("e4m3", "e2m1", "i8")
-    is_checked = is_scaled or kind in ("codes", "difference", "cast", "mlx", "int", "nf4", "fp4")
+    is_computed = kind in ("cast", "mlx", "int", "nf4", "fp4") or kind[:4] in ("mxfp", "nvfp")
+    is_checked = is_scaled or is_computed or kind in ("codes", "difference")
     frames = frames_of(data[:-12] if is_checked else data)
-    if is_scaled or kind in ("cast", "mlx", "int", "nf4", "fp4"):
+    if is_scaled or is_computed:
         scales = np.array([frames.pop(0) for _ in range(4)]).T.copy().view("<f4").ravel() if is_scaled else None
         with np.errstate(all="ignore"):
             out = np.frombuffer(compute(coding, np.frombuffer(base, "<f4"), scales), u8) ^ (frames[0] if frames else u8(0))

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "fs/cli/command.h"
 #include "fs/http/libmicrohttpd.h"
+#include "fs/http/route.h"
 #include "fs/http/server.h"
 #include "fs/lib/library.h"
 
@@ -29,33 +30,38 @@ static const char *default_id(const struct checkpoint *checkpoint, struct arena 
     return id != NULL ? id : arena_printf(arena, "local/%s", checkpoint->model_name);
 }
 
-static bool is_repository_name(const char *id)
+/* Reports a name that no model can have. */
+static bool check_name(const char *id, struct arena *arena)
 {
     const char *slash = strchr(id, '/');
-    return slash != NULL && slash != id && slash[1] != '\0' && strchr(slash + 1, '/') == NULL;
+    bool is_name = slash != NULL && slash != id && slash[1] != '\0' && strchr(slash + 1, '/') == NULL;
+    const char *owner = is_name ? arena_strndup(arena, id, (size_t)(slash - id)) : NULL;
+    if (!is_name)
+        report("'%s' is no name of a model; write ORG/NAME=SOURCE", id);
+    else if (!route_is_owner(owner))
+        report("%s: the server has pages of its own below /%s/; write ORG/NAME=SOURCE with another ORG", id, owner);
+    return is_name && route_is_owner(owner);
 }
 
-static bool add_source(struct serving *serving, const char *argument, const struct invocation *invocation)
+/* Returns an exit status. */
+static int add_source(struct serving *serving, const char *argument, const struct invocation *invocation)
 {
     const char *id, *source = library_split(argument, serving->arena, &id);
+    if (id != NULL && !check_name(id, serving->arena))
+        return EXIT_MISUSE;
     struct tree *tree = command_open(source, invocation->options);
     struct error error;
     if (tree == NULL)
-        return false;
+        return EXIT_BAD_INPUT;
     serving->trees = memory_resize(serving->trees, (serving->n_trees + 1) * sizeof *serving->trees);
     serving->trees[serving->n_trees++] = tree;
-    if (id == NULL)
-        id = default_id(tree_checkpoint(tree), serving->arena);
-    if (!is_repository_name(id)) {
-        report("'%s' is no name of a model; write ORG/NAME=SOURCE", id);
-        return false;
-    }
-    if (!repositories_add(&serving->repositories, tree, id, invocation->repeated, invocation->n_repeated,
-                          serving->arena, &error)) {
-        report("%s", error.message);
-        return false;
-    }
-    return true;
+    if (id == NULL && !check_name(id = default_id(tree_checkpoint(tree), serving->arena), serving->arena))
+        return EXIT_BAD_INPUT;
+    if (repositories_add(&serving->repositories, tree, id, invocation->repeated, invocation->n_repeated, serving->arena,
+                         &error))
+        return EXIT_SUCCESS;
+    report("%s", error.message);
+    return EXIT_BAD_INPUT;
 }
 
 /* Reads the token from a file, without white space at its ends. */
@@ -207,8 +213,8 @@ static int open_and_serve(struct serving *serving, const struct invocation *invo
     if (status >= 0)
         return status;
     for (size_t i = 0; i < invocation->n_arguments && done; i++)
-        if (!add_source(serving, invocation->arguments[i], invocation))
-            return EXIT_BAD_INPUT;
+        if ((status = add_source(serving, invocation->arguments[i], invocation)) != EXIT_SUCCESS)
+            return status;
     if (done && serve(serving, &options, &error))
         return EXIT_SUCCESS;
     report("%s", error.message);

@@ -83,7 +83,7 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 
 static const struct route unknown = {ROUTE_UNKNOWN, "", "", "", false};
 
-static bool is_owner(const char *name)
+bool route_is_owner(const char *name)
 {
     size_t i = 0;
     while (i < N_ROWS && strcmp(rows[i].pattern[0], name) != 0)
@@ -94,7 +94,7 @@ static bool is_owner(const char *name)
 /* A file, by the path that the hub gives it or by its name, or a directory. */
 static struct route route_of_file(const struct parts *parts, bool is_directory, struct arena *arena)
 {
-    if (!is_owner(parts->items[0]))
+    if (!route_is_owner(parts->items[0]))
         return unknown;
     if (parts->count == 1)
         return (struct route){ROUTE_OWNER, parts->items[0], "main", "", is_directory};

@@ -57,6 +57,9 @@ struct route {
     bool is_directory;      /* the path ends with a slash */
 };
 
+/* Reports whether an owner of models may have that name. */
+bool route_is_owner(const char *name);
+
 /* Parses the path of a request target, without its query, in `arena`. A path with an invalid escape, a NUL byte or a
  * part that is "." or ".." is ROUTE_UNKNOWN. */
 struct route route_parse(const char *target, struct arena *arena);

@@ -47,7 +47,12 @@ teardown() {
     offer "$MODEL" "$snapshot"
     [ "$(models)" = "local/tiny-llama local/tiny-llama-GGUF acme/Tiny acme/Tiny-GGUF " ]
     fails 1 "acme/Tiny: two sources have this name" "$WFS" serve --listen 127.0.0.1:0 "acme/Tiny=$MODEL" "$snapshot"
-    fails 1 "'acme/a/b' is no name of a model" "$WFS" serve --listen 127.0.0.1:0 "acme/a/b=$MODEL"
+    fails 2 "'acme/a/b' is no name of a model" "$WFS" serve --listen 127.0.0.1:0 "acme/a/b=$MODEL"
+    for owner in view api v2 healthz metrics; do
+        fails 2 "$owner/Tiny: the server has pages of its own below /$owner/" "$WFS" serve --listen 127.0.0.1:0 "$owner/Tiny=$MODEL"
+    done
+    mv "$OUT/hub/models--acme--Tiny" "$OUT/hub/models--view--Tiny"
+    fails 1 "view/Tiny: the server has pages of its own" "$WFS" serve --listen 127.0.0.1:0 "$OUT/hub/models--view--Tiny"
 }
 
 @test "the server listens before it has planned a model, whose errors come when it is asked for" {

@@ -627,7 +627,7 @@ bool torch_add_tensors(const struct torch_container *container, struct pickle *p
         .first_tensor = container->tensors->n_tensors,
         .name_bytes = TENSOR_MAX_NAME,
     };
-    bool good = add_named(&walk, pickle->root, pickle);
+    bool good = torch_check_whole(container, pickle->root, error) && add_named(&walk, pickle->root, pickle);
     if (good && container->tensors->n_tensors > walk.first_tensor) {
         strip_module(&walk);
         tell_apart(&walk);

@@ -136,6 +136,9 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
 bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
                        struct error *error);
 
+/* megatron.c: fails if the file says that it holds a part of a model alone, which other ranks have the rest of. */
+bool torch_check_whole(const struct torch_container *container, const struct pickle_node *root, struct error *error);
+
 /* slices.c: joins arrays that paddle.save() cut into slices, among the tensors from `first` on. Fails if a slice is
  * missing or used twice, or if the slices do not fill the array. */
 bool torch_join_slices(const struct torch_container *container, const struct pickle *pickle, size_t first,

@@ -6,6 +6,14 @@
 #define FLOATS PICKLE_STORAGE("FloatStorage", "0", "6") /* 0 1 2 3 4 5 */
 #define SHORT  PICKLE_TENSOR(FLOATS, "4", "I1\n", "I1\n")
 
+#define RUN(tensor, pipeline, expert)                                                                                  \
+    "cargparse\nNamespace\n)\x81(dVtensor_model_parallel_size\n" tensor "\nsVpipeline_model_parallel_size\n" pipeline  \
+    "\nsVexpert_model_parallel_size\n" expert "\nsb"
+#define PART(tensor, pipeline, expert)                                                                                 \
+    "x.pt: a part of a model: the file of one rank of a Megatron checkpoint with tensor_model_parallel_size " tensor   \
+    ", pipeline_model_parallel_size " pipeline " and expert_model_parallel_size " expert                               \
+    "; join the ranks with Megatron's converter"
+
 static const struct {
     const char *pickle, *says;
 } rows[] = {
@@ -52,6 +60,16 @@ static const struct {
     {"(dVmodel\n" SHORT "s.", "model F32 [1] 4"},
     {"(dVstate_dict\n(dVmodel\n(dVw\n" SHORT "sss.", "w F32 [1] 4"},
     {"(dVweights\n(dVw\n" SHORT "ss.", "weights.w F32 [1] 4"},
+
+    /* Ranks of Megatron, whose arguments are an object, or a dict. */
+    {"(dVargs\n" RUN("I1", "I1", "I1") "sVmodel\n(dVw\n" SHORT "ss.",
+     "w F32 [1] 4\n{\"args\":{\"tensor_model_parallel_size\":1,\"pipeline_model_parallel_size\":1,"
+     "\"expert_model_parallel_size\":1}}"},
+    {"(dVargs\n" RUN("I2", "I1", "I1") "sVmodel\n(dVw\n" SHORT "ss.", PART("2", "1", "1")},
+    {"(dVargs\n" RUN("I1", "I4", "I8") "sVmodel0\n(dVw\n" SHORT "ss.", PART("1", "4", "8")},
+    {"(dVargs\n(dVtensor_model_parallel_size\nI2\nssVmodel\n(dVw\n" SHORT "ss.", PART("2", "1", "1")},
+    {"(dVargs\n(dVtensor_model_parallel_size\nI2\nssVweights\n(dVw\n" SHORT "ss.",
+     "weights.w F32 [1] 4\n{\"args\":{\"tensor_model_parallel_size\":2}}"},
 };
 
 static float floats[] = {0, 1, 2, 3, 4, 5};

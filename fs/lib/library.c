@@ -2,6 +2,7 @@
 
 #include "base/report.h"
 #include "base/text.h"
+#include "base/text_index.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"
 #include "formats/huggingface/hub_cache.h"
@@ -243,7 +244,7 @@ static void add_manifests(struct search *search, const char *folder, const char 
 }
 
 static void add_entry(struct search *search, const struct place *place, const char *publisher,
-                      const struct location_list *list, const struct location_entry *entry);
+                      const struct library_folder *folder, const struct location_entry *entry);
 
 /* Adds the models of a folder, which is a model, a pipeline, or a directory of them. Recurses MAX_DEPTH deep, and once
  * more for the snapshot of a repository. */
@@ -270,28 +271,29 @@ static void add_folder(struct search *search, const struct place *place, const s
     } else {
         const char *above = arena_strndup(arena, place->id, strcspn(place->id, "/"));
         const char *publisher = place->depth == 0 || strcmp(above, local) != 0 ? above : name;
+        const struct library_folder *folder = library_folder_new(place->path, list, arena);
         for (size_t i = 0; i < list->count; i++)
-            add_entry(search, place, publisher, list, &list->entries[i]);
+            add_entry(search, place, publisher, folder, &list->entries[i]);
     }
 }
 
 /* Adds a model that is one file of a folder. */
-static void add_file(struct search *search, const char *path, const char *publisher, const struct location_list *list,
-                     const char *file)
+static void add_file(struct search *search, const char *path, const char *publisher,
+                     const struct library_folder *folder, const char *file)
 {
     struct arena *arena = search->arena;
     struct flat_model flat;
     const char *source = arena_printf(arena, "%s/%s", path, file);
-    if (!library_flat_model(path, list, file, arena, &flat))
+    if (!library_flat_model(folder, file, &flat))
         add_model_with(search, arena_printf(arena, "%s/%s", publisher, stem(arena, file)), source,
-                       library_projectors(path, list, file, arena));
+                       library_projectors(folder, file));
     else if (flat.id != NULL)
         add_model_with(search, flat.id, source, flat.companions);
 }
 
-/* Adds the models of an entry of a directory of models, whose entries are `list`. */
+/* Adds the models of an entry of a directory of models. */
 static void add_entry(struct search *search, const struct place *place, const char *publisher,
-                      const struct location_list *list, const struct location_entry *entry)
+                      const struct library_folder *folder, const struct location_entry *entry)
 {
     struct arena *arena = search->arena;
     struct error unused;
@@ -300,7 +302,7 @@ static void add_entry(struct search *search, const struct place *place, const ch
     if (*entry->name == '.')
         return;
     if (is_model_file(entry->name))
-        add_file(search, place->path, publisher, list, entry->name);
+        add_file(search, place->path, publisher, folder, entry->name);
     else if (place->depth <= place->deepest && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
              list_folder(search, below, &inside, &unused))
         add_folder(search,
@@ -367,14 +369,17 @@ static bool add_source(struct search *search, const char *argument, struct error
 /* Gives models that a scan found twice under one name their whole file's name: model.gguf beside model/. */
 static void tell_apart(struct search *search)
 {
-    for (size_t i = 0; i < search->n_models; i++)
-        for (size_t j = 0; j < i; j++) {
-            struct library_model *model = &search->models[i];
-            const char *name = strrchr(model->source, '/');
-            if (strcmp(model->id, search->models[j].id) == 0 && name != NULL &&
-                strcmp(name + 1, strchr(model->id, '/') + 1) != 0)
-                model->id = arena_printf(search->arena, "%.*s%s", (int)strcspn(model->id, "/"), model->id, name);
-        }
+    struct text_index ids = {0};
+    for (size_t i = 0; i < search->n_models; i++) {
+        struct library_model *model = &search->models[i];
+        const char *name = strrchr(model->source, '/');
+        size_t other;
+        if (text_index_find(&ids, model->id, strlen(model->id), &other) && name != NULL &&
+            strcmp(name + 1, strchr(model->id, '/') + 1) != 0)
+            model->id = arena_printf(search->arena, "%.*s%s", (int)strcspn(model->id, "/"), model->id, name);
+        text_index_add(&ids, model->id, strlen(model->id), i);
+    }
+    text_index_free(&ids);
 }
 
 /* What the tree of a library needs besides its models. */

@@ -25,11 +25,16 @@ const char *library_repository(const char *source, struct arena *arena);
 /* GGUFs of one folder that belong together (library_folder.c): a model and its projector, as LM Studio and llama.cpp
  * keep them. */
 
-/* Returns the projectors of a model file of the folder at `path`, up to one without a name, in the arena; NULL: none. A
- * projector named after models of the folder ("mmproj-NAME-F16.gguf") belongs to these, and one without such a name to
- * all. */
-const struct companion *library_projectors(const char *path, const struct location_list *list, const char *model,
-                                           struct arena *arena);
+/* What the names and manifests of a folder say. The path and the list must outlive it. */
+struct library_folder;
+
+/* Reads each manifest of llama.cpp's cache once, in the arena. Takes time linear in the folder, but for sorting. */
+const struct library_folder *library_folder_new(const char *path, const struct location_list *list,
+                                                struct arena *arena);
+
+/* Returns the projectors of a model file of the folder, up to one without a name, in the arena; NULL: none. A projector
+ * named after models of the folder ("mmproj-NAME-F16.gguf") belongs to these, and one without such a name to all. */
+const struct companion *library_projectors(const struct library_folder *folder, const char *model);
 
 /* A model in the cache that llama.cpp had until 2026: one folder, with PUBLISHER_REPOSITORY_FILE.gguf. */
 struct flat_model {
@@ -40,5 +45,4 @@ struct flat_model {
 /* Finds the names of a file of the folder, by its manifest "manifest=PUBLISHER=REPOSITORY=TAG.json", or by the URL in
  * FILE.gguf.json, or, of a file with a FILE.gguf.etag, by the ending "-GGUF" that repositories have. Returns false for
  * other files. *ret_model is in the arena. A projector, which belongs to another file, has no id. */
-bool library_flat_model(const char *path, const struct location_list *list, const char *file, struct arena *arena,
-                        struct flat_model *ret_model);
+bool library_flat_model(const struct library_folder *folder, const char *file, struct flat_model *ret_model);

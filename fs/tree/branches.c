@@ -50,12 +50,12 @@ static enum outcome plan_part_of_branch(void *context, struct arena *arena, stru
     return OK;
 }
 
-static bool add_branch(struct tree *tree, node_id parent, const char *name, plan_function *plan,
-                       const struct tree_branch *new)
+static node_id add_branch(struct tree *tree, node_id parent, const char *name, plan_function *plan,
+                          const struct tree_branch *new)
 {
     struct tree_branch *branch = arena_alloc(tree->arena, sizeof *branch);
     if (tree->n_branches == MAX_BRANCHES || !tree_add_file(tree, parent, name, plan, branch))
-        return false;
+        return 0;
     *branch = *new;
     branch->owner = tree;
     branch->node = tree->n_nodes - 1;
@@ -65,10 +65,10 @@ static bool add_branch(struct tree *tree, node_id parent, const char *name, plan
     node->directory = true;
     node->branch = (uint16_t)tree->n_branches;
     tree->nodes[node->parent]->n_directories++;
-    return true;
+    return node->number;
 }
 
-bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, void *context)
+node_id tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, void *context)
 {
     return add_branch(tree, parent, name, plan_branch, &(struct tree_branch){.open = open, .context = context});
 }
@@ -78,7 +78,7 @@ bool tree_add_part_of_branch(struct tree *tree, node_id parent, const char *name
     const struct node *whole = node_of(tree, branch);
     return whole != NULL && whole->branch != 0 &&
            add_branch(tree, parent, name, plan_part_of_branch,
-                      &(struct tree_branch){.of = tree->branches[whole->branch - 1], .path = directory});
+                      &(struct tree_branch){.of = tree->branches[whole->branch - 1], .path = directory}) != 0;
 }
 
 /* Returns the number, from 1, of the branch that a node is in, or is the top directory of; 0: none. */

@@ -48,14 +48,12 @@ static node_id add_model(struct tree *tree, node_id models, const struct library
         return 0;
     }
     node_id publisher = tree_add_path(tree, models, model->id, &name);
-    bool is_taken = publisher != 0 && tree_lookup(tree, publisher, name, &attributes);
-    if (is_taken || publisher == 0)
-        error_set(error, "%s: two sources have this name; give one another: ORG/NAME=SOURCE", model->id);
-    else if (!tree_add_branch(tree, publisher, name, model->open, model->context))
+    node_id branch = publisher != 0 ? tree_add_branch(tree, publisher, name, model->open, model->context) : 0;
+    if (branch == 0 && publisher != 0 && !tree_lookup(tree, publisher, name, &attributes))
         error_set(error, "more models than a tree can hold");
-    else if (tree_lookup(tree, publisher, name, &attributes))
-        return attributes.id;
-    return 0;
+    else if (branch == 0)
+        error_set(error, "%s: two sources have this name; give one another: ORG/NAME=SOURCE", model->id);
+    return branch;
 }
 
 struct tree *library_new(const struct checkpoint *checkpoint, const struct content_options *options,

@@ -235,10 +235,10 @@ void tree_add_place(struct tree *tree, const char *path, const char *place, cons
 
 /* Adds a directory that is the root of another tree. The first look into the directory calls open(context, error), on
  * any thread, to make that tree; this tree frees it, before the releases of tree_on_free(). A branch has no branches. A
- * failure leaves an empty directory and a note. Returns false if the name exists or there are too many branches. The
- * branch's nodes have other numbers here. */
+ * failure leaves an empty directory and a note. Returns the directory; 0 if the name exists or there are too many
+ * branches. The branch's nodes have other numbers here. */
 typedef struct tree *branch_function(void *context, struct error *error);
-bool tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, void *context);
+node_id tree_add_branch(struct tree *tree, node_id parent, const char *name, branch_function *open, void *context);
 
 /* Like tree_add_branch(), for a top directory of the tree of `branch`, or for its root if that directory is missing: a
  * look into this directory opens both. `directory` must live as long as the tree. */

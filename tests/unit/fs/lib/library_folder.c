@@ -14,6 +14,9 @@ static const struct {
     {"A.gguf mmproj-BF16.gguf mmproj-F32.gguf", "A.gguf", " mmproj-BF16.gguf mmproj-F32.gguf"},
     {"a-7b-q4.gguf A-7B.mmproj-f16.gguf b.gguf", "a-7b-q4.gguf", " A-7B.mmproj-f16.gguf"},
     {"a-7b-q4.gguf A-7B.mmproj-f16.gguf b.gguf", "b.gguf", ""},
+    {"A.gguf B.gguf mmproj-A-BF16.gguf mmproj-F16.gguf mmproj-a.gguf", "A.gguf",
+     " mmproj-A-BF16.gguf mmproj-F16.gguf mmproj-a.gguf"},
+    {"A.gguf B.gguf mmproj-A-BF16.gguf mmproj-F16.gguf", "B.gguf", " mmproj-F16.gguf"},
     {"A.gguf mmproj-model-f16.gguf", "A.gguf", " mmproj-model-f16.gguf"},
     {"A.gguf mmproj.gguf", "A.gguf", " mmproj.gguf"},
     {"A.gguf mmproj-A.safetensors", "A.gguf", ""},
@@ -44,7 +47,7 @@ static void test_projectors(void)
         struct location_list list;
         char names[200] = "";
         list_of(folders[i].files, arena, &list);
-        const struct companion *one = library_projectors("d", &list, folders[i].model, arena);
+        const struct companion *one = library_projectors(library_folder_new("d", &list, arena), folders[i].model);
         for (; one != NULL && one->name != NULL; one++) {
             CHECK_TEXT(one->path, arena_printf(arena, "d/%s", one->name));
             snprintf(names + strlen(names), sizeof names - strlen(names), " %s", one->name);
@@ -92,7 +95,7 @@ static void test_caches(void)
         files_write_text(arena_printf(arena, "%s/%s", path, caches[i].document), caches[i].text);
         list_of(arena_printf(arena, "%s %s some_one_A_B-GGUF_mmproj-a.gguf", caches[i].document, caches[i].file), arena,
                 &list);
-        bool found = library_flat_model(path, &list, caches[i].file, arena, &model);
+        bool found = library_flat_model(library_folder_new(path, &list, arena), caches[i].file, &model);
         CHECK_NAMED(found == (caches[i].id != NULL), caches[i].file);
         if (found)
             CHECK_TEXT(model.id != NULL ? model.id : "", caches[i].id);
@@ -106,9 +109,31 @@ static void test_caches(void)
     }
 }
 
+/* Thousands of models with a projector each: comparing each with each would take minutes. */
+static void test_many(void)
+{
+    enum { MANY = 3000 };
+    struct arena *arena = arena_new();
+    struct location_entry *entries = arena_array(arena, 2 * (size_t)MANY, sizeof *entries);
+    const struct location_list list = {entries, 2 * (size_t)MANY};
+    for (size_t i = 0; i < MANY; i++) {
+        entries[i] = (struct location_entry){arena_printf(arena, "m%04zu-q4.gguf", i), LOCATION_FILE};
+        entries[MANY + i] = (struct location_entry){arena_printf(arena, "mmproj-m%04zu-F16.gguf", i), LOCATION_FILE};
+    }
+    const struct library_folder *folder = library_folder_new("d", &list, arena);
+    size_t n_paired = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        const struct companion *one = library_projectors(folder, entries[i].name);
+        n_paired += one != NULL && strcmp(one[0].name, entries[MANY + i].name) == 0 && one[1].name == NULL;
+    }
+    CHECK(n_paired == MANY);
+    arena_free(arena);
+}
+
 int main(void)
 {
     files_begin();
+    test_many();
     test_projectors();
     test_caches();
     files_remove();

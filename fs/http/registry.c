@@ -71,6 +71,8 @@ static bool make_manifest(struct making *making, const struct manifest_form *for
     const char *type = making->model->name + strlen(repository->model) + 1;
     const struct repository_file *projector =
         repository_file(repository, arena_printf(making->arena, "mmproj-%s-F16.gguf", repository->model));
+    const struct repository_file *draft =
+        repository_file(repository, arena_printf(making->arena, "mtp-%s-Q8_0.gguf", repository->model));
     struct manifest_model model = {
         .tree = repository->tree,
         .name = repository->model,
@@ -81,6 +83,10 @@ static bool make_manifest(struct making *making, const struct manifest_form *for
     if (projector != NULL && repository_plan(repository, projector->node, &size, etag)) {
         model.projector_file = projector->name;
         model.projector = projector->node;
+    }
+    if (draft != NULL && draft != making->model && repository_plan(repository, draft->node, &size, etag)) {
+        model.draft_file = draft->name;
+        model.draft = draft->node;
     }
     return manifest_make(&model, form, measure, making, making->arena, ret_manifest, making->error);
 }

@@ -13,15 +13,19 @@
 struct manifest_facts {
     const char *name, *architecture, *type, *parameters; /* "Llama-3.2-1B", "llama", "Q4_K_M", "1.2B" */
     const char *digests;                                 /* of all layers: JSON, an array of texts */
+    const char *draft;                                   /* the architecture of the draft; NULL: there is none */
 };
 
 static void put_ollama_config(struct json_writer *writer, const struct manifest_facts *facts)
 {
     json_put_template(writer,
                       "'model_format': 'gguf', 'model_family': %s, 'model_families': [%s], 'model_type': %s, "
-                      "'file_type': %s, 'architecture': 'amd64', 'os': 'linux', "
-                      "'rootfs': {'type': 'layers', 'diff_ids': %r}",
-                      facts->architecture, facts->architecture, facts->parameters, facts->type, facts->digests);
+                      "'file_type': %s",
+                      facts->architecture, facts->architecture, facts->parameters, facts->type);
+    if (facts->draft != NULL)
+        json_put_template(writer, "'draft': {'model_format': 'gguf', 'architecture': %s}", facts->draft);
+    json_put_template(writer, "'architecture': 'amd64', 'os': 'linux', 'rootfs': {'type': 'layers', 'diff_ids': %r}",
+                      facts->digests);
 }
 
 static void put_docker_config(struct json_writer *writer, const struct manifest_facts *facts)
@@ -71,6 +75,7 @@ const struct manifest_form manifest_forms[N_MANIFEST_FORMS] = {
         "application/vnd.docker.container.image.v1+json",
         {[LAYER_MODEL] = "application/vnd.ollama.image.model",
          [LAYER_PROJECTOR] = "application/vnd.ollama.image.projector",
+         [LAYER_DRAFT] = "application/vnd.ollama.image.draft",
          [LAYER_TEMPLATE] = "application/vnd.ollama.image.template",
          [LAYER_SYSTEM] = "application/vnd.ollama.image.system",
          [LAYER_LICENSE] = "application/vnd.ollama.image.license",
@@ -87,6 +92,7 @@ struct making {
     struct arena *arena;
     struct manifest *manifest;
     struct error *error;
+    const char *draft; /* the architecture of the draft; NULL: there is none, or no GGUF, or no layer for it */
 };
 
 void manifest_write_digest(const char hex[SHA256_HEX + 1], char digest[DIGEST_TEXT])
@@ -112,6 +118,14 @@ static bool add_layer(const struct making *making, enum layer_role role, const c
     return making->measure(making->context, making->model->tree, layer, making->error);
 }
 
+/* Returns the architecture of a GGUF of the tree, in the arena; NULL if its header cannot be read. */
+static const char *architecture_of(const struct making *making, node_id node)
+{
+    struct vfile file;
+    bool is_there = tree_file(making->model->tree, node, making->arena, &file, making->error);
+    return is_there ? gguf_architecture(&file, making->arena, making->error) : NULL;
+}
+
 static bool add_layers(const struct making *making)
 {
     static const struct {
@@ -124,6 +138,8 @@ static bool add_layers(const struct making *making)
     if (!add_layer(making, LAYER_MODEL, model->file, model->node))
         return false;
     if (model->projector_file != NULL && !add_layer(making, LAYER_PROJECTOR, model->projector_file, model->projector))
+        return false;
+    if (making->draft != NULL && !add_layer(making, LAYER_DRAFT, model->draft_file, model->draft))
         return false;
     for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
         if (tree_lookup(model->tree, TREE_ROOT, side_files[i].name, &attributes) && !attributes.directory &&
@@ -188,7 +204,6 @@ static const char *gguf_architecture(const struct vfile *file, struct arena *are
 /* Makes the configuration; fails if the model's header cannot be read. */
 static bool add_config(const struct making *making)
 {
-    struct vfile file;
     struct arena *arena = making->arena;
     const struct manifest_model *model = making->model;
     struct manifest *manifest = making->manifest;
@@ -197,9 +212,9 @@ static bool add_config(const struct making *making)
         .type = model->type,
         .parameters = human_number(shown_tensors_parameters(tree_checkpoint(model->tree)), arena),
         .digests = layer_digests(manifest, arena),
+        .draft = making->draft,
     };
-    if (!tree_file(model->tree, model->node, arena, &file, making->error) ||
-        (facts.architecture = gguf_architecture(&file, arena, making->error)) == NULL)
+    if ((facts.architecture = architecture_of(making, model->node)) == NULL)
         return false;
     struct buffer text = {0};
     struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};
@@ -243,8 +258,10 @@ bool manifest_make(const struct manifest_model *model, const struct manifest_for
 {
     struct buffer text = {0};
     struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};
-    const struct making making = {model, measure, context, arena, ret_manifest, error};
+    struct making making = {model, measure, context, arena, ret_manifest, error, NULL};
     *ret_manifest = (struct manifest){.form = form};
+    if (model->draft_file != NULL && form->layers[LAYER_DRAFT] != NULL)
+        making.draft = architecture_of(&making, model->draft);
     if (!add_layers(&making) || !add_config(&making))
         return false;
     json_begin_object(&writer, NULL);

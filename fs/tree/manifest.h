@@ -17,6 +17,7 @@ enum { DIGEST_TEXT = sizeof DIGEST_PREFIX + SHA256_HEX };
 enum layer_role {
     LAYER_MODEL,
     LAYER_PROJECTOR,
+    LAYER_DRAFT,
     LAYER_TEMPLATE,
     LAYER_SYSTEM,
     LAYER_LICENSE,
@@ -48,6 +49,8 @@ struct manifest_model {
     node_id node;
     const char *projector_file; /* and its projector's; NULL: none */
     node_id projector;
+    const char *draft_file; /* and its draft's */
+    node_id draft;
 };
 
 struct manifest_layer {

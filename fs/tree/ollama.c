@@ -48,9 +48,9 @@ struct model_file {
 struct model_files {
     struct making *making;
     struct tree *tree;
-    const char *name;            /* "NAME" of its files */
-    node_id tags;                /* its directory in the store */
-    struct model_file projector; /* its name is NULL if there is none */
+    const char *name;                   /* "NAME" of its files */
+    node_id tags;                       /* its directory in the store */
+    struct model_file projector, draft; /* their names are NULL if there are none */
     struct model_file *items;
     size_t count;
 };
@@ -138,6 +138,8 @@ static void add_manifest(struct model_files *files, const struct model_file *fil
         .node = file->node,
         .projector_file = files->projector.name,
         .projector = files->projector.node,
+        .draft_file = files->draft.name,
+        .draft = files->draft.node,
     };
     if (!manifest_make(&model, &manifest_forms[N_MANIFEST_FORMS - 1], measure, making, arena, &manifest, &error)) {
         checkpoint_note(tree_checkpoint(making->tree), SUBJECT_SOURCE, "ollama/: %s is left out: %s", file->name,
@@ -165,7 +167,9 @@ static bool take_file(void *context, uint64_t index, const char *name, const str
         return true;
     if (strstr(name, "mmproj") != NULL)
         files->projector = file;
-    if (format_is_companion(name)) /* a draft has no place in Ollama's manifests of GGUFs */
+    else if (text_starts_with(name, "mtp-") || text_starts_with(name, "dflash-") || strcmp(name, "draft.gguf") == 0)
+        files->draft = file; /* of the kinds that Ollama runs, or of its own store */
+    if (format_is_companion(name))
         return true;
     files->items = arena_grow(arena, files->items, files->count, sizeof *files->items);
     files->items[files->count++] = file;

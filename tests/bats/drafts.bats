@@ -161,6 +161,14 @@ golden.make(golden.load(sys.argv[2]), pathlib.Path(sys.argv[3]))' "$BATS_TEST_DI
     [[ $stderr == *"--fuse-gate-up-exps fails for the architecture hy_v3"* ]]
     "$WFS" ls -o library "$model" models/local/hy3 | grep -Fx mtp-hy3-Q8_0.gguf
     "$WFS" cat -o library "$model" models/local/hy3/mtp-hy3-Q8_0.gguf | cmp - "$BATS_TEST_TMPDIR/mtp.gguf"
+    # as `ollama create` writes them: the draft after the model, and its architecture in the configuration
+    local store=ollama/manifests/registry.ollama.ai/library/hy3 blob
+    "$WFS" cat -o library "$model" $store/q8_0 >"$BATS_TEST_TMPDIR/manifest"
+    [ "$(jq -r '.layers[0, 1].mediaType' "$BATS_TEST_TMPDIR/manifest" | tr '\n' ' ')" = "application/vnd.ollama.image.model application/vnd.ollama.image.draft " ]
+    blob=$(jq -r '.layers[1].digest' "$BATS_TEST_TMPDIR/manifest")
+    "$WFS" cat -o library "$model" "ollama/blobs/${blob/:/-}" | cmp - "$BATS_TEST_TMPDIR/mtp.gguf"
+    blob=$(jq -r '.config.digest' "$BATS_TEST_TMPDIR/manifest")
+    [ "$("$WFS" cat -o library "$model" "ollama/blobs/${blob/:/-}" | jq -c .draft)" = '{"model_format":"gguf","architecture":"hy_v3"}' ]
     run "$WFS" cat -o fuse=kv "$model" model.gguf
     ((status == 2))
     [[ $output == *"'kv' is neither qkv nor gate-up-exps"* ]]

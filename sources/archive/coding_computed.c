@@ -134,6 +134,10 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
         COMPUTED("int-" #n_bits "-" #columns "-" type "-scale", columns, 2, of_type, compute_groups,                   \
                  FORM({1, columns, SCALE_SYMMETRIC, CODE_INTEGER, n_bits, n_bits, true}, GROUP_SCALES, &(of_type)))
 
+#define INTEGERS_IN_GROUPS(columns)                                                                                    \
+    INTEGERS(4, columns, "BF16", bf16_dtype), INTEGERS(4, columns, "F16", f16_dtype),                                  \
+        INTEGERS(8, columns, "BF16", bf16_dtype), INTEGERS(8, columns, "F16", f16_dtype)
+
 #define FLOATS(engine, n_bits, columns, type, of_type, ...)                                                            \
     COMPUTED(engine "-" #n_bits "-" #columns "-" type "-codes", columns, (n_bits) * (columns) / 8, u32_dtype,          \
              compute_groups, FORM({1, columns, __VA_ARGS__, n_bits, n_bits}, GROUP_CODES, &(of_type))),                \
@@ -160,10 +164,9 @@ const struct coding computed_codings[] = {
     FLOATS_OF_TYPES("nvfp4", 4, 16, SCALE_E4M3, CODE_E2M1_DOWN),
     FLOATS("mxfp4even", 4, 32, "F32", f32_dtype, SCALE_ABOVE, CODE_E2M1_SIGNED),
     FLOATS("nvfp4even", 4, 16, "F32", f32_dtype, SCALE_E4M3, CODE_E2M1_SIGNED),
-    INTEGERS(4, 128, "BF16", bf16_dtype),
-    INTEGERS(4, 128, "F16", f16_dtype),
-    INTEGERS(8, 128, "BF16", bf16_dtype),
-    INTEGERS(8, 128, "F16", f16_dtype),
+    INTEGERS_IN_GROUPS(32),
+    INTEGERS_IN_GROUPS(64),
+    INTEGERS_IN_GROUPS(128),
     COMPUTED("nf4-4-64-F32-codes", BNB_BLOCK, BNB_BLOCK / 2, u8_dtype, compute_nf4, .form = NULL),
     COMPUTED("fp4-4-64-F32-codes", BNB_BLOCK, BNB_BLOCK / 2, u8_dtype, compute_fp4, .form = NULL),
     COMPUTED("nf4-4-64-F32-scale", BNB_BLOCK, 4, f32_dtype, compute_maxima, .form = NULL),

@@ -11,7 +11,7 @@ from interop import ROOT, check, done
 ALONE = ["raw", "zstd", *(f"planes-{bits}" for bits in (8, 16, 32, 64)), *(f"rotated-{bits}" for bits in (16, 32, 64)), *(f"fields-{name}" for name in TYPES)]
 CODES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"]
 COMPUTED = ["cast-F32", "cast-F16", "cast-BF16", "mlx-2-32-BF16-codes", "mlx-3-64-BF16-codes", "mlx-4-64-BF16-codes", "mlx-5-32-BF16-codes", "mlx-6-128-F16-codes", "mlx-8-64-BF16-codes",
-            "mlx-4-64-BF16-scale", "mlx-4-64-BF16-bias", "mlx-8-32-F16-scale", "mlx-3-128-F16-bias", "int-4-128-BF16-codes", "int-4-128-BF16-scale", "int-8-128-F16-codes", "int-8-128-F16-scale",
+            "mlx-4-64-BF16-scale", "mlx-4-64-BF16-bias", "mlx-8-32-F16-scale", "mlx-3-128-F16-bias", "int-4-128-BF16-codes", "int-4-128-BF16-scale", "int-4-32-BF16-codes", "int-8-64-F16-scale", "int-8-128-F16-codes", "int-8-128-F16-scale",
             "nf4-4-64-F32-codes", "nf4-4-64-F32-scale", "fp4-4-64-F32-codes",
             *(f"{engine}-{kind}-{part}" for engine in ("mxfp4-4-32", "mxfp8-8-32", "nvfp4-4-16") for kind in ("BF16", "F16", "F32") for part in ("codes", "scale")),
             *(f"{engine}-F32-{part}" for engine in ("mxfp4even-4-32", "nvfp4even-4-16") for part in ("codes", "scale"))]

@@ -13,6 +13,7 @@
 #include "models/facts.h"
 #include "models/packings/packings.h"
 #include "models/relation/elementwise.h"
+#include "models/relation/pattern.h"
 #include "models/relation/rearrangement.h"
 
 #include <inttypes.h>
@@ -109,7 +110,7 @@ static const struct mlx_refused {
     const char *types, *reason;
 } refused_classes[] = {
     {"falcon_h1", "mlx-lm multiplied the weights by the multipliers of config.json, which wfs cannot undo exactly"},
-    {"kimi_linear|kimi_k3|dbrx", "wfs does not undo what mlx-lm changes in the weights of this class"},
+    {"kimi_linear|kimi_k3", "wfs does not undo what mlx-lm changes in the weights of this class"},
 };
 
 /* Two tensors of mlx-lm that are one in transformers: the ends of the names, and the rearrangement. */
@@ -130,6 +131,20 @@ static const struct mlx_pair {
      "e (row one) c, e (row other) c -> e c (row (one + other))"},
     {"gpt_oss", ".experts.gate_proj.bias", ".experts.up_proj.bias", ".experts.gate_up_proj_bias",
      "e (row one), e (row other) -> e (row (one + other))"},
+};
+
+/* Numbered modules of mlx-lm whose rows follow each other in one tensor of transformers: patterns of the names, in
+ * which the number of the module comes last. */
+static const struct mlx_run {
+    const char *types; /* as in a rule */
+    const char *there, *here;
+    bool is_transposed;
+} runs[] = {
+#define DBRX(name)                                                                                                     \
+    "dbrx", "transformer.blocks.{}.ffn.experts.{}." name ".weight", "transformer.blocks.{}.ffn.experts.mlp." name
+    {DBRX("w1")},
+    {DBRX("v1")},
+    {DBRX("w2"), .is_transposed = true},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -351,6 +366,47 @@ static bool undo_half(struct undoing *undoing, const struct mlx_pair *pair, cons
     return !text_ends_with(tensor->name, pair->first) || join(undoing, pair, tensor, other);
 }
 
+/* Returns the run that a tensor is a part of, with the numbers of its name; NULL: none. */
+static const struct mlx_run *find_run(const struct undoing *undoing, const char *name, uint64_t *numbers)
+{
+    for (size_t i = 0; i < COUNT(runs); i++)
+        if (has_type(runs[i].types, undoing->model_type) && pattern_match(runs[i].there, name, strlen(name), numbers))
+            return &runs[i];
+    return NULL;
+}
+
+/* Returns part `number` of a run; NULL: there is none. */
+static const struct tensor *part_of_run(const struct undoing *undoing, const struct mlx_run *run,
+                                        const uint64_t *numbers, uint64_t number)
+{
+    const uint64_t own[PATTERN_NUMBERS] = {numbers[0], number};
+    return tensor_set_find_text(undoing->from, pattern_fill(undoing->arena, run->there, own, ""));
+}
+
+/* Joins a run at the place of its first part. */
+static bool undo_run(struct undoing *undoing, const struct mlx_run *run, const uint64_t *numbers)
+{
+    struct arena *arena = undoing->arena;
+    const struct tensor *part = part_of_run(undoing, run, numbers, 0);
+    size_t n_parts = 0;
+    const struct view **views = NULL;
+    for (; part != NULL; part = part_of_run(undoing, run, numbers, n_parts)) {
+        if (part->rank != 2 || part->refusal != NULL)
+            return error_set(undoing->error, "tensor '%.200s' is not a matrix", part->name);
+        if (refuse(undoing, part))
+            return true;
+        const struct view *view = view_of(undoing, part);
+        view = rounded(undoing, part, run->is_transposed ? view_transpose(arena, view) : view);
+        if (n_parts > 0 && (view->shape[1] != views[0]->shape[1] || view->dtype != views[0]->dtype))
+            return error_set(undoing->error, "tensor '%.200s' has another width or dtype than the expert before it",
+                             part->name);
+        views = arena_grow(arena, views, n_parts, sizeof *views);
+        views[n_parts++] = view;
+    }
+    put(undoing, pattern_fill(arena, run->here, numbers, ""), view_concatenate(arena, views, n_parts, 0));
+    return true;
+}
+
 static bool undo_all(struct undoing *undoing)
 {
     const struct tensor_set *from = undoing->from;
@@ -358,11 +414,17 @@ static bool undo_all(struct undoing *undoing)
     for (size_t i = 0; i < from->n_tensors && good; i++) {
         const struct tensor *tensor = &from->tensors[i], *other;
         bool is_plain = strlen(tensor->name) != tensor->name_length || tensor->refusal != NULL;
+        uint64_t numbers[PATTERN_NUMBERS];
         const struct mlx_pair *pair = is_plain ? NULL : find_pair(undoing, tensor, &other);
+        const struct mlx_run *run = is_plain ? NULL : find_run(undoing, tensor->name, numbers);
         if (undoing->fates != NULL && undoing->fates[i].is_left_out)
             continue;
-        if (is_plain)
+        if (run != NULL && numbers[1] > 0 && part_of_run(undoing, run, numbers, numbers[1] - 1) != NULL)
+            continue;
+        if (is_plain || (run != NULL && numbers[1] > 0))
             tensor_set_add(undoing->to, tensor);
+        else if (run != NULL)
+            good = undo_run(undoing, run, numbers);
         else
             good = pair != NULL ? undo_half(undoing, pair, tensor, other) : undo(undoing, tensor);
     }
@@ -374,11 +436,13 @@ static bool undo_all(struct undoing *undoing)
 static bool is_moved(const struct undoing *undoing, const struct tensor *tensor)
 {
     const struct tensor *other;
+    uint64_t numbers[PATTERN_NUMBERS];
     const char *path = arena_strndup(undoing->arena, tensor->name, path_length(tensor->name));
     const struct mlx_rule *rule = find_rule(undoing->model_type, path);
     bool is_renamed =
         (rule != NULL && rule->here != NULL) || with_prefix(undoing->arena, undoing->model_type, path) != path;
-    return find_pair(undoing, tensor, &other) != NULL || (rule != NULL && needs_values(rule)) ||
+    return find_pair(undoing, tensor, &other) != NULL || find_run(undoing, tensor->name, numbers) != NULL ||
+           (rule != NULL && needs_values(rule)) ||
            (is_renamed && json_is(json_get(undoing->quantization, path), JSON_OBJECT));
 }
 

@@ -139,7 +139,6 @@ CASES = [
     ("talkie", SMALL),
     ("telechat3", SMALL),
 ]
-NOT_BACK = ("dbrx",)  # classes that wfs does not turn back
 IN_F32 = ("A_log", "e_score_correction_bias", "expert_bias", "dt_bias")
 
 
@@ -306,6 +305,9 @@ def check_back_quantized(case, kind, made):
     copied = made.parent / f"repacked-{made.name}"
     wfs("cp", "-r", made, "mlx/repacked", copied)
     first, second = dequantized(made), dequantized(copied)
+    if kind == "dbrx":  # whose experts are rows of one tensor in transformers: they have no codes there
+        for values in (first, second):
+            values.update({name: rounded(value) for name, value in values.items() if ".experts." in name})
     differ = [name for name in first.keys() | second.keys() if not numpy.array_equal(first.get(name), second.get(name))]
     check(not differ, f"{case}: mlx/repacked of its own quantized directory has other values: {differ[:3]}")
 
@@ -325,9 +327,7 @@ for number, (kind, config) in enumerate(CASES):
             for file in sorted(made.iterdir()):
                 found = wfs("cat", source, f"mlx/{variant}/{file.name}")
                 check(found.stdout == file.read_bytes(), f"{number} {kind} {variant}/{file.name}: {found.stderr.decode().strip() or 'other bytes'}")
-            if kind in NOT_BACK:
-                check(wfs("cat", made, "model.safetensors").returncode == 1, f"{kind} back: a file of tensors that stay as they are")
-            elif variant == "plain":
+            if variant == "plain":
                 check_back(f"{number} {kind}", kind, source, made)
             else:
                 check_back_quantized(f"{number} {kind} {variant}", kind, made)

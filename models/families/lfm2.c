@@ -226,8 +226,16 @@ static const char *rename_of_inner(struct arena *arena, const struct dimensions 
     return rename_tensor(arena, dimensions, direction, name);
 }
 
+/* The converter has no prefix for the class with a head: it calls the head "model.lm_head", too. */
+static const struct relation_row inner_tensors[] = {
+    {"model.lm_head", "output", .parallel = "row", .forward_only = true},
+    {0},
+};
+
 /* Of a model with a dense layer after it, which is no part of the class, there is no config.json. */
 static const struct config_form embed_forms[] = {
+    {"Lfm2BidirectionalForMaskedLM", "lfm2", "!key:embedding_length_out key:attention.causal tensor:output.weight",
+     CONFIG_TABLES(common_rows, config_rows), OWN_CLASS_NOTE},
     {"Lfm2BidirectionalModel", "lfm2", "!key:embedding_length_out key:attention.causal",
      CONFIG_TABLES(common_rows, config_rows), OWN_CLASS_NOTE},
     {"Lfm2Model", "lfm2", "!key:embedding_length_out", CONFIG_TABLES(common_rows, config_rows)},
@@ -240,7 +248,7 @@ const struct family lfm2_embed_family = {
     .summary = "LFM2-ColBERT and LFM 2.5 encoders",
     .hf = FAMILY_NAMES({"Lfm2Model", "model."}, {"Lfm2BidirectionalModel", "model."},
                        {"Lfm2BidirectionalForMaskedLM", "model.", .since = 11382}),
-    .tensors = {tensors, decoder_tensors},
+    .tensors = {inner_tensors, tensors, decoder_tensors},
     .forms = embed_forms,
     .keys = {base_keys, keys, KEYS({.emit = emit_causal}, {.emit = emit_pooling_type})},
     .vocabs = {&bpe_vocab},

@@ -3,7 +3,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "formats/documents.h"
-#include "models/config/config_class.h"
+#include "models/config/config_checks.h"
 #include "text/json_write.h"
 
 #include <inttypes.h>
@@ -351,7 +351,13 @@ static const struct config_class *class_of_whole(const struct json *raw, const s
     *ret_text = class && text ? class_of(text, class->text_class) : NULL;
     if (class != NULL && class->text_class != NULL && text != NULL && *ret_text == NULL)
         return NULL; /* transformers does not load a model with an unknown text_config */
-    return class;
+    const struct config_class *own = *ret_text;
+    if (text == NULL)
+        own = class != NULL && class->text_may_be_flat ? config_class_find(class->text_class) : class;
+    if (class == NULL || (config_is_shown(raw) && (own == NULL || config_class_takes(own, text != NULL ? text : raw))))
+        return class;
+    *ret_text = NULL;
+    return NULL;
 }
 
 static bool fill_in(struct hparams *hparams, struct error *error)

@@ -115,7 +115,9 @@ const struct json *hparams_rope(const struct hparams *hparams, const char *key)
         {"original_max_position_embeddings", "original_max_position_embeddings"},
     };
     const struct json *parameters = rope_parameters(hparams);
-    const struct json *full = json_get(parameters, "full_attention");
+    const struct json *full = json_get(parameters, "full_attention"),
+                      *indexed = json_get(parameters, "indexed_attention"); /* transformers 5's name for it */
+    full = full != NULL ? full : indexed;
     const struct json *value = json_get(full ? full : parameters, key);
     if (value != NULL || rope_is_per_attention(parameters))
         return value;

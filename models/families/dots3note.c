@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ATTENTION "model.layers.{}.self_attn."
@@ -116,6 +117,51 @@ static void add_dimensions(struct dimensions *dimensions, const struct hparams *
     set_scale(dimensions, hparams, "sliding_key_scale", "swa_kv_lora_rank");
 }
 
+/* Returns what per_layer_config says of the first layer with a window; NULL: nothing. */
+static const struct json *config_of_sliding(const struct hparams *hparams)
+{
+    const struct json *types = hparams_get(hparams, "layer_types"), *layers = hparams_get(hparams, "per_layer_config"),
+                      *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL;
+    char number[24];
+    size_t i = 0;
+    while (type != NULL && !json_string_is(type, "sliding_attention"))
+        type = json_next(type), i++;
+    snprintf(number, sizeof number, "%zu", i);
+    return type != NULL ? json_get(layers, number) : NULL;
+}
+
+/* Gives a config.json of transformers 5 the keys that it was made from: the sizes of sliding layers are in
+ * per_layer_config where they differ from the model's, and the class has only one kind of router. */
+static bool undo_saving(struct model_builder *builder, struct error *error)
+{
+    static const char *const sizes[] = {"num_attention_heads", "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim",
+                                        "qk_rope_head_dim",    "v_head_dim",  "head_dim"};
+    struct gguf_model *model = builder->model;
+    const struct hparams *hparams = model->hparams;
+    const struct json *layer = config_of_sliding(hparams), *types = hparams_get(hparams, "mlp_layer_types");
+    uint64_t size, n_dense = 0;
+    if (!json_is(hparams_get(hparams, "per_layer_config"), JSON_OBJECT))
+        return true;
+    for (const struct json *type = json_first(types); json_string_is(type, "dense"); type = json_next(type))
+        n_dense++;
+    const char *text = arena_printf(model->arena,
+                                    "{'scoring_func': 'sigmoid', 'apply_mla_qkv_lora_rescale': true, "
+                                    "'first_k_dense_replace': %" PRIu64,
+                                    n_dense);
+    if (json_u64(hparams_get(hparams, "sliding_window"), &size))
+        text = arena_printf(model->arena, "%s, 'sliding_window_size': %" PRIu64, text, size);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (json_u64(json_get(layer, sizes[i]), &size) || json_u64(hparams_get(hparams, sizes[i]), &size))
+            text = arena_printf(model->arena, "%s, 'swa_%s': %" PRIu64, text, sizes[i], size);
+    checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                    "config.json is as transformers 5 saves it, with per_layer_config; the converter fails on that");
+    if (!hparams_default(model->hparams, arena_printf(model->arena, "%s}", text), error))
+        return false;
+    builder->dimensions.n_factors = 0;
+    family_add_dimensions(builder->family, &builder->dimensions, hparams);
+    return true;
+}
+
 struct demand {
     const char *key, *text; /* the only text that the converter takes; absent is fine */
 };
@@ -183,6 +229,8 @@ static bool check_numbers(const struct model_builder *builder, struct error *err
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     const struct gguf_model *model = builder->model;
+    if (!undo_saving(builder, error))
+        return false;
     const struct json *types = hparams_get(model->hparams, "layer_types");
     if (!check_texts(model->hparams, error) || !check_flags(model->hparams, error) || !check_numbers(builder, error))
         return false;

@@ -33,7 +33,22 @@ def indexed_by_types(config):
     return {key: value for key, value in dict(config, layer_types=types).items() if key != "indexer_types"}
 
 
-CASES = [("Hy4-preview", hunyuan_name, dict), ("Hy4-preview", str, indexed_by_types), ("Qwen3.8-Flash-Next", str, indexed)]
+def per_layer(config):
+    """As Dots3NoteTextConfig makes it: what of the sliding layers differs from the others is in per_layer_config."""
+    config, kept = dict(config), ("swa_rope_theta", "swa_attention_gate_type")
+    types = ["indexed_attention" if kind == "full_attention" else kind for kind in config["layer_types"]]
+    sliding = {key[4:]: config.pop(key) for key in list(config) if key.startswith("swa_") and key not in kept}
+    differing = {key: value for key, value in sliding.items() if config[key] != value}
+    n_dense, n_layers = config.pop("first_k_dense_replace"), config["num_hidden_layers"]
+    rope = {"indexed_attention": config.pop("rope_theta"), "sliding_attention": config.pop("swa_rope_theta")}
+    for key in ("use_dsa", "scoring_func", "apply_mla_qkv_lora_rescale"):
+        config.pop(key)
+    return dict(config, layer_types=types, mlp_layer_types=["dense"] * n_dense + ["sparse"] * (n_layers - n_dense),
+                sliding_window=config.pop("sliding_window_size"), rope_parameters={key: {"rope_theta": theta} for key, theta in rope.items()},
+                per_layer_config={str(i): differing for i, kind in enumerate(types) if kind == "sliding_attention"})  # fmt: skip
+
+
+CASES = [("dots3.note-text", str, per_layer), ("Hy4-preview", hunyuan_name, dict), ("Hy4-preview", str, indexed_by_types), ("Qwen3.8-Flash-Next", str, indexed)]
 
 
 def check(name, folder, rename, change):

@@ -129,6 +129,12 @@ const struct json *hparams_rope(const struct hparams *hparams, const char *key)
     return NULL;
 }
 
+const struct json *hparams_rope_of_all(const struct hparams *hparams, const char *key)
+{
+    const struct json *parameters = rope_parameters(hparams);
+    return rope_is_per_attention(parameters) ? json_get(parameters, key) : hparams_rope(hparams, key);
+}
+
 const struct json *hparams_rope_sliding(const struct hparams *hparams, const char *key)
 {
     const struct json *parameters = rope_parameters(hparams);

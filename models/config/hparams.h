@@ -62,6 +62,9 @@ const struct json *hparams_find(const struct hparams *hparams, const char *keys)
 const struct json *hparams_rope(const struct hparams *hparams, const char *key);
 const struct json *hparams_rope_sliding(const struct hparams *hparams, const char *key);
 
+/* Like hparams_rope(), for values that the converter looks up beside those of full and sliding attention. */
+const struct json *hparams_rope_of_all(const struct hparams *hparams, const char *key);
+
 /* Gets the value of the first present key, for shapes and counts. Fails, with an error that names the key, if it is
  * missing, null, not a whole number, or outside [low, high]. */
 bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low, uint64_t high, uint64_t *ret_count,

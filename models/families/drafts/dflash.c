@@ -66,7 +66,8 @@ static bool is_given(const struct json *value)
 bool dflash_adjust(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
-    const struct json *smaller = hparams_get(hparams, "draft_vocab_size");
+    const struct json *smaller = hparams_get(hparams, "draft_vocab_size"),
+                      *neox = hparams_get(hparams, "rope_is_neox_style");
     double all, drafted;
     bool has_all =
         !is_given(smaller) || (json_double(smaller, &drafted) && drafted == 0) ||
@@ -74,8 +75,7 @@ bool dflash_adjust(struct model_builder *builder, struct error *error)
     bool keeps = !is_dspark(builder) || !has_all || follows(&builder->model->references, DFLASH_CAUSAL);
     dimensions_set(&builder->dimensions, "embedding",
                    keeps && json_bool(hparams_get(hparams, "has_embed_tokens"), true));
-    dimensions_set(&builder->dimensions, "adjacent_pairs",
-                   !json_bool(hparams_get(hparams, "rope_is_neox_style"), true));
+    dimensions_set(&builder->dimensions, "adjacent_pairs", !json_bool(neox, neox == NULL));
     dimensions_set(&builder->dimensions, "own_head", !is_dspark(builder) || !has_all);
     return true;
 }
@@ -151,13 +151,16 @@ static bool emit_block_size(struct model_builder *builder, struct error *error)
 
 static bool emit_rotary(struct model_builder *builder, struct error *error)
 {
-    const struct json *share = hparams_rope(builder->model->hparams, "partial_rotary_factor"),
-                      *scale = dflash_own(builder, "attention_value_scale");
-    double rotary;
-    if (is_given(share)) {
-        if (!rotary_of_head_dim(builder, 1, &rotary, error))
+    static const char key[] = "partial_rotary_factor";
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *scale = dflash_own(builder, "attention_value_scale"),
+                      *value = text_starts_with(builder->hf->name, "Gemma4") ? hparams_rope(hparams, key)
+                                                                             : hparams_rope_of_all(hparams, key);
+    double share, rotary;
+    if (json_double(value, &share)) {
+        if (!compute_head_dim(builder, &rotary, error))
             return false;
-        gguf_set_u32(&builder->model->kvs, builder_key(builder, "rope.dimension_count"), (uint32_t)rotary);
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "rope.dimension_count"), (uint32_t)(rotary * share));
     }
     return !is_given(scale) || set_number(builder, scale, "attention.value_scale", false, error);
 }
@@ -254,15 +257,36 @@ static bool emit_target_layers(struct model_builder *builder, struct error *erro
     return draft_list_target_layers(builder, dflash_value(builder, "target_layer_ids"), 1, error);
 }
 
-/* Marks the layers that the class gives a window if config.json names none. */
-static bool mark_last(struct model_builder *builder, struct error *error)
+/* Returns Qwen's class, if config.json names it: then layer_types and sliding_window are what it makes of them. */
+static const struct config_class *qwen_class(const struct hparams *hparams)
 {
-    double first;
+    const char *type = json_string(json_get(hparams_raw(hparams), "model_type"), NULL);
+    const struct config_class *class = type != NULL && text_starts_with(type, "qwen") ? config_class_find(type) : NULL;
+    return class != NULL && !class->is_raw ? class : NULL;
+}
+
+/* Marks the layers that Qwen's class gives a window if config.json names none. Speculators keep the sizes of the layers
+ * apart, where the class does not look: it has its own number of layers then. */
+static bool mark_by_class(struct model_builder *builder, struct error *error)
+{
+    enum { LAYERS_OF_CLASS = 32, FIRST_OF_CLASS = 28 };
+    const struct json *config = hparams_raw(builder->model->hparams);
+    uint64_t window, first = FIRST_OF_CLASS;
+    bool is_apart = json_get(config, "transformer_layer_config") != NULL,
+         slides =
+             json_bool(json_get(config, "use_sliding_window"), false) &&
+             (json_u64(json_get(config, "sliding_window"), &window) || !is_given(json_get(config, "sliding_window")));
     struct layers layers;
-    if (!builder_number(builder, "max_window_layers", 28, &first, error) || !layers_new(builder, &layers, error))
+    if (!layers_new(builder, &layers, error))
         return false;
+    if (is_apart && !json_u64(json_get(config, "num_hidden_layers"), &layers.n))
+        layers.n = LAYERS_OF_CLASS;
+    if (layers.n > MAX_LISTED_LAYERS)
+        return error_set(error, "config.json: num_hidden_layers is too large");
+    layers.values = arena_array(builder->model->arena, layers.n + 1, sizeof *layers.values);
+    json_u64(json_get(config, "max_window_layers"), &first);
     for (uint64_t i = 0; i < layers.n; i++)
-        layers.values[i] = (double)i >= first;
+        layers.values[i] = slides && i >= first;
     layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
@@ -279,7 +303,9 @@ static bool find_window(const struct model_builder *builder, bool *ret_of_all, u
         return false;
     if (has_own && json_u64(dflash_own(builder, "swa_window_size"), ret_window) && *ret_window > 0)
         return true;
-    return is_usual && json_u64(hparams_get(hparams, "sliding_window"), ret_window) && *ret_window > 0;
+    bool is_own_size = json_get(json_get(hparams_raw(hparams), "transformer_layer_config"), "sliding_window") != NULL;
+    return (is_usual || is_own_size || qwen_class(hparams) == NULL) &&
+           json_u64(hparams_get(hparams, "sliding_window"), ret_window) && *ret_window > 0;
 }
 
 static bool mark_layers(struct model_builder *builder, bool all, struct error *error)
@@ -291,14 +317,6 @@ static bool mark_layers(struct model_builder *builder, bool all, struct error *e
         layers.values[i] = all;
     layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
-}
-
-/* Reports whether transformers knows the draft's model_type: then its class fills in layer_types. */
-static bool has_class(const struct hparams *hparams)
-{
-    const char *type = json_string(json_get(hparams_raw(hparams), "model_type"), NULL);
-    const struct config_class *class = type != NULL ? config_class_find(type) : NULL;
-    return class != NULL && !class->is_raw;
 }
 
 static bool emit_window(struct model_builder *builder, struct error *error)
@@ -313,12 +331,11 @@ static bool emit_window(struct model_builder *builder, struct error *error)
     gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)window);
     if (of_all && follows(&builder->model->references, DFLASH_ALL_WINDOWS))
         return mark_layers(builder, true, error);
-    if (json_is(hparams_get(hparams, "layer_types"), JSON_ARRAY))
-        return emit_sliding_layers(builder, error);
-    if (!has_class(hparams))
-        return true;
-    return json_bool(hparams_get(hparams, "use_sliding_window"), false) ? mark_last(builder, error)
-                                                                        : mark_layers(builder, false, error);
+    const struct json *types = hparams_get(hparams, "layer_types");
+    if (json_is(types, JSON_ARRAY))
+        return json_count(types) == 0 || emit_listed_windows(builder, error);
+    bool is_left_null = json_get(json_get(hparams_raw(hparams), "transformer_layer_config"), "layer_types") != NULL;
+    return qwen_class(hparams) == NULL || is_left_null || mark_by_class(builder, error);
 }
 
 /* Adds the target's tokens if the draft has fewer. */

@@ -1,5 +1,7 @@
 #include "models/families/layers.h"
 
+#include "text/json_write.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,8 +34,36 @@ bool layers_set_all(struct model_builder *builder, const char *key, enum gguf_ty
         return false;
     for (uint64_t i = 0; i < layers.n; i++)
         layers.values[i] = value;
+    if (type == GGUF_I32)
+        return layers_set_i32(builder, key, &layers, error);
     layers_set(builder, key, type, &layers);
     return true;
+}
+
+bool layers_set_clamps(struct model_builder *builder, const struct json *value, struct error *error)
+{
+    double limit;
+    enum gguf_type type = json_is_integer(value) ? GGUF_I32 : GGUF_F32;
+    if (!json_double(value, &limit))
+        return error_set(error, "config.json: swiglu_limit is missing, or not a number");
+    return layers_set_all(builder, "swiglu_clamp_exp", type, limit, error) &&
+           layers_set_all(builder, "swiglu_clamp_shexp", type, limit, error);
+}
+
+const char *layers_clamp(const struct config_material *material)
+{
+    char digits[JSON_FLOAT_TEXT];
+    struct gguf_array array;
+    struct error unused;
+    uint64_t whole;
+    double limit;
+    const char *key = arena_printf(material->arena, "%s.swiglu_clamp_exp", material->architecture);
+    if (!gguf_get_array(material->kvs, key, material->arena, &array, &unused) || array.count == 0)
+        return NULL;
+    if (gguf_array_u64(&array, 0, &whole))
+        return arena_printf(material->arena, "%" PRIu64, whole);
+    return gguf_array_f64(&array, 0, &limit) ? arena_strdup(material->arena, json_f32_text((float)limit, digits))
+                                             : NULL;
 }
 
 /* Returns the name of a layer type in later releases of transformers. */

@@ -17,9 +17,14 @@ bool layers_new(const struct model_builder *builder, struct layers *ret_layers, 
 bool layers_of_list(const struct model_builder *builder, const struct json *list, struct layers *ret_layers,
                     struct error *error);
 
-/* Sets a key to the same F32 or BOOL for each layer. */
+/* Sets a key to the same F32, I32 or BOOL for each layer. */
 bool layers_set_all(struct model_builder *builder, const char *key, enum gguf_type type, double value,
                     struct error *error);
+
+/* Sets swiglu_clamp_exp and swiglu_clamp_shexp to a number of config.json for each layer: I32 if it is spelled as a
+ * whole number, for a list in Python keeps the type. On the way back, layers_clamp() returns it. */
+bool layers_set_clamps(struct model_builder *builder, const struct json *value, struct error *error);
+const char *layers_clamp(const struct config_material *material);
 
 /* Sets 1 for each layer with `text` in the list of strings `list`, or with its name in later releases of transformers:
  * "attention" has become "full_attention", "mamba" "linear_attention". Other layers keep their value. */

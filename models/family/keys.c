@@ -148,6 +148,8 @@ static bool emit_row(struct model_builder *builder, const struct key_row *row, s
     const struct json *value = find(builder, row->from);
     if (!is_absent(value) && (row->when != IF_TRUE || is_true(value)))
         return set_value(builder, row, value, error);
+    if (row->when == REQUIRED && row->type == GGUF_BOOL && value != NULL) /* null, which Python takes for false */
+        return set_number(builder, row, 0, error);
     if (row->when == REQUIRED)
         return error_set(error, "config.json: %s is missing", row->from);
     return row->when != OR_DEFAULT || set_number(builder, row, row->value, error);

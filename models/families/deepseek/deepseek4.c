@@ -68,11 +68,7 @@ static const char table[] = "blk.{}.ffn_gate_tid2eid.weight";
 
 static bool emit_clamps(struct model_builder *builder, struct error *error)
 {
-    double limit;
-    if (!json_double(hparams_get(builder->model->hparams, "swiglu_limit"), &limit))
-        return error_set(error, "config.json: swiglu_limit is missing, or not a number");
-    return layers_set_all(builder, "swiglu_clamp_exp", GGUF_F32, limit, error) &&
-           layers_set_all(builder, "swiglu_clamp_shexp", GGUF_F32, limit, error);
+    return layers_set_clamps(builder, hparams_get(builder->model->hparams, "swiglu_limit"), error);
 }
 
 /* Sets the ratios of compression; the draft's layers do not compress. */
@@ -204,20 +200,10 @@ static void arrange(struct model_builder *builder)
     model->packed_file_type = FILE_TYPE_MXFP4;
 }
 
-/* Returns the limit, which all layers share. */
-static const char *make_limit(const struct config_material *material)
-{
-    char digits[JSON_FLOAT_TEXT];
-    double limit;
-    if (!config_number_of_layer(material, "swiglu_clamp_exp", 0, &limit))
-        return NULL;
-    return arena_printf(material->arena, "%s", json_f32_text((float)limit, digits));
-}
-
 static const struct config_row config_rows[] = {
     {"scoring_func", .make = config_gating_function, .text = "'sqrtsoftplus'"},
     {"topk_method", FROM_TEXT, .text = "'noaux_tc'"},
-    {"swiglu_limit", .make = make_limit},
+    {"swiglu_limit", .make = layers_clamp},
     {"num_nextn_predict_layers", FROM_TEXT, .text = "0"},
     {0},
 };

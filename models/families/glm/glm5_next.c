@@ -98,11 +98,8 @@ static bool emit_indexer_types(struct model_builder *builder, struct error *erro
 
 static bool emit_clamps(struct model_builder *builder, struct error *error)
 {
-    double limit;
-    if (!builder_number(builder, "swiglu_limit", NAN, &limit, error))
-        return false;
-    return isnan(limit) || (layers_set_all(builder, "swiglu_clamp_exp", GGUF_F32, limit, error) &&
-                            layers_set_all(builder, "swiglu_clamp_shexp", GGUF_F32, limit, error));
+    const struct json *limit = hparams_get(builder->model->hparams, "swiglu_limit");
+    return limit == NULL || json_type(limit) == JSON_NULL || layers_set_clamps(builder, limit, error);
 }
 
 static const struct key_row keys[] = {
@@ -180,15 +177,6 @@ static const char *make_linear_attention(const struct config_material *material)
                         line, head_dim, n_heads, kernel);
 }
 
-static const char *make_limit(const struct config_material *material)
-{
-    char digits[JSON_FLOAT_TEXT];
-    double limit;
-    return config_number_of_layer(material, "swiglu_clamp_exp", 0, &limit)
-               ? arena_strdup(material->arena, json_f32_text((float)limit, digits))
-               : NULL;
-}
-
 static const struct config_row config_rows[] = {
     {"num_key_value_heads", FROM_KEY, "attention.head_count"},
     {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'full_attention'|'linear_attention'"},
@@ -204,7 +192,7 @@ static const struct config_row config_rows[] = {
     {"topk_group", FROM_KEY, "expert_group_used_count", .text = "1"},
     {"scoring_func", .make = config_gating_function},
     {"indexer_types", FROM_LAYERS, "attention.indexer.types", "'full'|'shared'"},
-    {"swiglu_limit", .make = make_limit},
+    {"swiglu_limit", .make = layers_clamp},
     {0},
 };
 

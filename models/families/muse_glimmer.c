@@ -122,7 +122,7 @@ const struct family muse_glimmer_family = {
     .hf = FAMILY_NAMES({"MuseGlimmerForConditionalGeneration"}),
     .tensors = {tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"MuseGlimmerForConditionalGeneration", "muse_glimmer_text", NULL,
-                           CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE}),
+                           CONFIG_TABLES(silu_rows, config_rows), HEADLESS_HALF_NOTE}),
     .keys = {base_keys,
              KEYS({"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
                   {"logit_scale", GGUF_F32, REQUIRED, "output_multiplier"},

@@ -15,6 +15,11 @@
 /* For forms of a multimodal model's language model. */
 #define HALF_NOTE "only the language model, whose weights are all that the GGUF has"
 
+/* For those of which transformers has a class with the output head only beside a vision encoder. */
+#define HEADLESS_HALF_NOTE                                                                                             \
+    HALF_NOTE "; transformers has no class for it with its output head: AutoModel opens it without lm_head.weight, "   \
+              "while the class in config.json needs the vision encoder"
+
 extern const struct relation_row sparse_moe_tensors[]; /* Mixtral's experts */
 extern const struct relation_row qk_norm_tensors[];    /* norms of queries and keys */
 extern const struct relation_row plus_one_tensors[];   /* norms stored minus one */

@@ -203,8 +203,8 @@ const struct family glm5_next_family = {
     .hf = FAMILY_NAMES({"Glm5NextForConditionalGeneration"}),
     .tensors = {tensors, kda_self_attention_tensors, mla_tensors, nextn_tensors, expert_tensors, router_tensors,
                 decoder_tensors},
-    .forms = CONFIG_FORMS(
-        {"Glm5NextForConditionalGeneration", "glm5_next_text", NULL, CONFIG_TABLES(silu_rows, config_rows), HALF_NOTE}),
+    .forms = CONFIG_FORMS({"Glm5NextForConditionalGeneration", "glm5_next_text", NULL,
+                           CONFIG_TABLES(silu_rows, config_rows), HEADLESS_HALF_NOTE}),
     .keys = {base_keys, keys},
     .exports_mtp = true,
     .vocabs = {&glm_vocab},

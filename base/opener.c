@@ -106,6 +106,13 @@ bool opener_real_path(int directory, const char *path, char real[PATH_MAX])
     return known;
 }
 
+void opener_keep(const struct record *record, unsigned way)
+{
+    struct opener_answer answer;
+    if (opener_is_running())
+        asked(&(struct opener_request){.task = OPENER_KEEP, .record = *record, .way = way}, -1, -1, &answer);
+}
+
 int opener_watch(int fd, int inotify)
 {
     struct opener_answer answer;

@@ -2,8 +2,9 @@
  *
  * A confined process may open nothing itself (sandbox.h). Before it enters the sandbox it starts an opener: a helper
  * that finds names for it, tells what is there, and passes on descriptors of what lies below the opener's roots. The
- * opener itself reads no file, and is confined to its roots, too. Where no opener was started, as in libwfs and in
- * commands, these functions are the system calls. All are safe from any number of threads.
+ * opener itself reads no file, writes none but that of its records, and is confined to its roots, too. Where no opener
+ * was started, as in libwfs and in commands, these functions are the system calls. All are safe from any number of
+ * threads.
  *
  * A name is found first, with a descriptor that reads nothing (O_PATH), and the kernel is asked where that is: a link
  * may lead from one place below the roots to another, as those of a hub cache do from a snapshot to its blobs, which
@@ -15,11 +16,15 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+struct record;
+struct record_file;
+
 struct opener_roots {
-    const char *const *paths; /* without links, up to a NULL */
-    bool lists_top;           /* lists the root directory, where a file is one of the paths */
-    bool anywhere;            /* opens what any link or name leads to */
-    const int *descriptors;   /* to keep: names may be /dev/fd/N; up to a -1, or NULL */
+    const char *const *paths;          /* without links, up to a NULL */
+    bool lists_top;                    /* lists the root directory, where a file is one of the paths */
+    bool anywhere;                     /* opens what any link or name leads to */
+    const int *descriptors;            /* to keep: names may be /dev/fd/N; up to a -1, or NULL */
+    const struct record_file *records; /* to write to; NULL: none */
 };
 
 /* Starts the opener, in a process that has one thread yet. Returns false with errno. */
@@ -42,6 +47,9 @@ int opener_reopen(int found);
 /* Like fstatat(), and realpath() of a path from a directory. */
 bool opener_stat_at(int directory, const char *path, struct stat *ret_status, int flags);
 bool opener_real_path(int directory, const char *path, char real[PATH_MAX]);
+
+/* Makes the opener write a record (record_file.h); without an opener nothing is kept. */
+void opener_keep(const struct record *record, unsigned way);
 
 /* Makes the inotify instance report writes to the file of a descriptor (system_watch()). */
 int opener_watch(int fd, int inotify);

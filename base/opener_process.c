@@ -1,5 +1,6 @@
 #include "base/opener_process.h"
 
+#include "base/arena.h"
 #include "base/helper.h"
 #include "base/sandbox.h"
 #include "base/system.h"
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,6 +82,9 @@ static int carry_out(const struct opener_request *request, const int sent[2], co
     case OPENER_LEAVE:
         *done = chdir("/") == 0;
         return -1;
+    case OPENER_KEEP:
+        *done = roots->records != NULL && record_write(roots->records, &request->record, request->way);
+        return -1;
     }
     errno = EINVAL;
     return -1;
@@ -117,6 +122,7 @@ static void attend(int socket, void *context)
         .role = SANDBOX_OPENER,
         .capabilities = 1ULL << CAP_DAC_READ_SEARCH,
         .paths = open_roots(roots),
+        .written = roots->records != NULL ? roots->records->descriptor : -1,
     });
     while (helper_receive(socket, &message)) {
         static struct opener_answer answer;
@@ -142,10 +148,28 @@ static void attend(int socket, void *context)
 static struct helper opener;
 static bool is_running;
 
+/* Returns the descriptors that the opener keeps, for free(); -1 at the end. */
+static int *descriptors_of(const struct opener_roots *roots)
+{
+    size_t count = 0;
+    while (roots->descriptors != NULL && roots->descriptors[count] >= 0)
+        count++;
+    int *kept = memory_alloc((count + 2) * sizeof *kept);
+    if (count > 0)
+        memcpy(kept, roots->descriptors, count * sizeof *kept);
+    kept[count] = roots->records != NULL ? roots->records->descriptor : -1;
+    kept[count + 1] = -1;
+    return kept;
+}
+
 bool opener_start(const struct opener_roots *roots)
 {
     struct opener_roots own = *roots;
-    is_running = helper_start(&opener, attend, &own, roots->descriptors);
+    int *kept = descriptors_of(roots);
+    is_running = helper_start(&opener, attend, &own, kept);
+    int reason = errno;
+    free(kept);
+    errno = reason;
     return is_running;
 }
 

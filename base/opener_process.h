@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/opener.h"
+#include "base/record_file.h"
 
 /* What to do. */
 enum opener_task {
@@ -10,12 +11,15 @@ enum opener_task {
     OPENER_REOPEN, /* the descriptor that was sent, for reading */
     OPENER_WATCH,  /* the first descriptor that was sent, by the second, an inotify instance */
     OPENER_LEAVE,  /* the working directory */
+    OPENER_KEEP,   /* the record, at the place `way` */
 };
 
 struct opener_request {
     enum opener_task task;
     int flags; /* O_NOFOLLOW, O_DIRECTORY */
     char path[PATH_MAX];
+    struct record record;
+    unsigned way;
 };
 
 struct opener_answer {

@@ -120,7 +120,7 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
         return 0; /* without it, the kernel refuses the other layers, too */
     if (sandbox_keep_capabilities(sandbox->capabilities))
         layers |= SANDBOX_PRIVILEGES;
-    if (sandbox_filter_calls(sandbox->role, sandbox->uses))
+    if (sandbox_filter_calls(sandbox))
         layers |= SANDBOX_CALLS;
     if (sandbox_restrict_paths(sandbox->paths))
         layers |= SANDBOX_PATHS;

@@ -49,6 +49,7 @@ struct sandbox {
     unsigned uses;         /* a sum of enum sandbox_use */
     uint64_t capabilities; /* to keep, of those that the process has: 1 << CAP_SYS_ADMIN ... */
     int paths;             /* of sandbox_open_paths(); 0: all paths stay open */
+    int written;           /* for an opener: the only descriptor that it may write to; -1: none */
 };
 
 /* The capabilities of commands: root reads files of any user; and of one that copies or serves: it replaces them, too,

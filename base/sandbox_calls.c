@@ -379,8 +379,8 @@ static bool allow_reading(scmp_filter_ctx filter, unsigned uses)
            ((uses & SANDBOX_LISTENS) == 0 || allow(filter, listening_calls));
 }
 
-/* An opener maps no file. */
-static bool allow_opening(scmp_filter_ctx filter)
+/* An opener maps no file, and writes at most to one. */
+static bool allow_opening(scmp_filter_ctx filter, int written)
 {
     static const char *const calls[] = {"mmap", "mmap2"};
     bool done = allow(filter, opener_calls);
@@ -389,7 +389,7 @@ static bool allow_opening(scmp_filter_ctx filter)
         done = !is_known(call) || seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1,
                                                    SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS)) == 0;
     }
-    return done;
+    return done && (written < 0 || ALLOW_VALUES(filter, "pwrite64", 0, (uint32_t)written));
 }
 
 static bool allow_mounting(scmp_filter_ctx filter)
@@ -398,12 +398,13 @@ static bool allow_mounting(scmp_filter_ctx filter)
            ALLOW_VALUES(filter, "ioctl", 1, (uint32_t)SANDBOX_BACKING_OPEN, (uint32_t)SANDBOX_BACKING_CLOSE);
 }
 
-bool sandbox_filter_calls(enum sandbox_role role, unsigned uses)
+bool sandbox_filter_calls(const struct sandbox *sandbox)
 {
+    enum sandbox_role role = sandbox->role;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     bool done = filter != NULL && seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) == 0 &&
-                allow(filter, common_calls) && (role != SANDBOX_READER || allow_reading(filter, uses)) &&
-                (role != SANDBOX_OPENER || allow_opening(filter)) &&
+                allow(filter, common_calls) && (role != SANDBOX_READER || allow_reading(filter, sandbox->uses)) &&
+                (role != SANDBOX_OPENER || allow_opening(filter, sandbox->written)) &&
                 (role != SANDBOX_MOUNTER || allow_mounting(filter)) && seccomp_load(filter) == 0;
     if (filter != NULL)
         seccomp_release(filter);

@@ -5,4 +5,4 @@
 
 /* Leaves the calls of a role to all threads of the process, for good. Every other call fails with EPERM; clone3() fails
  * with ENOSYS, after which libraries use clone(). Returns false if the kernel has no seccomp. */
-bool sandbox_filter_calls(enum sandbox_role role, unsigned uses);
+bool sandbox_filter_calls(const struct sandbox *sandbox);

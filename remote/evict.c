@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "remote/sealed.h"
 #include "remote/store.h"
+#include "remote/store_directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -49,16 +50,22 @@ static bool has_bytes(const char *path)
     return strspn(name, "0123456789") >= 6 || text_starts_with(name, SEALED_NAME);
 }
 
-static void add_segment(struct listing *listing, const char *path)
+static void add_file(struct listing *listing, const char *path)
 {
     struct stat status;
-    if (!has_bytes(path) || lstat(path, &status) != 0 || !S_ISREG(status.st_mode))
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return;
     listing->items = memory_grow(listing->items, listing->count, sizeof *listing->items);
     struct stored_segment *segment = &listing->items[listing->count++];
     *segment =
         (struct stored_segment){.path = path, .bytes = (uint64_t)status.st_blocks * 512, .used = status.st_mtime};
     listing->bytes += segment->bytes;
+}
+
+static void add_segment(struct listing *listing, const char *path)
+{
+    if (has_bytes(path))
+        add_file(listing, path);
 }
 
 static void add_object(struct listing *listing, const char *path)
@@ -71,6 +78,18 @@ static void add_object(struct listing *listing, const char *path)
         listing->items[i].name = name;
         listing->items[i].is_computed = is_computed;
     }
+}
+
+/* Adds the file of records, which is computed, too. */
+static void add_records(struct listing *listing, const char *path)
+{
+    size_t first = listing->count;
+    add_file(listing, path);
+    if (listing->count == first)
+        return;
+    listing->items[first].name = STORE_RECORDS;
+    listing->items[first].is_computed = true;
+    listing->count -= listing->items[first].bytes == 0;
 }
 
 static void add_objects(struct listing *listing, const char *path)
@@ -88,6 +107,7 @@ struct stored_segments evict_list(const char *directory, struct arena *arena)
 {
     struct listing listing = {.arena = arena};
     each_entry(&listing, arena_printf(arena, "%s/objects", directory), add_objects);
+    add_records(&listing, arena_printf(arena, "%s/" STORE_RECORDS, directory));
     if (listing.count > 0)
         qsort(listing.items, listing.count, sizeof *listing.items, compare_used);
     struct stored_segment *items = arena_copy(arena, listing.items, listing.count * sizeof *items);

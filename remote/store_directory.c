@@ -18,6 +18,9 @@ enum { MAX_DIRECTORY = 3840, MAX_PATH = 4096 };
 
 static atomic_bool is_told; /* that nothing can be written */
 
+/* Why there is no directory; both empty if there is one. */
+static char failed_path[MAX_PATH], failure[128];
+
 void store_tell(const char *path, const char *reason)
 {
     if (!atomic_exchange(&is_told, true))
@@ -63,16 +66,27 @@ bool store_make_folder(const char *path)
     return store_make_parents(path) && (mkdir(path, 0700) == 0 || errno == EEXIST);
 }
 
+static void fail(const char *path, const char *reason)
+{
+    snprintf(failed_path, sizeof failed_path, "%s", path);
+    snprintf(failure, sizeof failure, "%s", reason);
+}
+
+static bool is_only_ours(const struct stat *status)
+{
+    return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 /* Reports whether nobody else can put bytes into a directory: they would be taken for what a server sent. */
 static bool is_own(const char *path)
 {
     struct stat status;
     if (stat(path, &status) != 0)
-        store_tell(path, strerror(errno));
+        fail(path, strerror(errno));
     else if (status.st_uid != geteuid())
-        store_tell(path, "the cache of another user");
-    else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        store_tell(path, "others may write to this cache; 'chmod go-w' makes it this user's alone");
+        fail(path, "the cache of another user");
+    else if (!is_only_ours(&status))
+        fail(path, "others may write to this cache; 'chmod go-w' makes it this user's alone");
     else
         return true;
     return false;
@@ -92,7 +106,7 @@ static void prepare(void)
     size_t length = strlen(path);
     strcpy(path + length, "/CACHEDIR.TAG");
     if (*path != '/' || !store_make_parents(path)) {
-        store_tell(path, strerror(errno));
+        fail(path, strerror(errno));
         return;
     }
     path[length] = '\0';
@@ -102,16 +116,39 @@ static void prepare(void)
     memcpy(directory, path, length);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0 && write(fd, tag, sizeof tag - 1) < 0)
-        store_tell(path, strerror(errno));
+        fail(path, strerror(errno));
     if (fd >= 0)
         close(fd);
 }
 
-bool store_is_usable(void)
+/* Reports whether the store may hold anything, without a note. */
+static bool is_usable(void)
 {
     static pthread_once_t prepared = PTHREAD_ONCE_INIT;
     pthread_once(&prepared, prepare);
     return *directory != '\0' && limit > 0;
+}
+
+bool store_is_usable(void)
+{
+    bool usable = is_usable();
+    if (*failure != '\0')
+        store_tell(failed_path, failure);
+    return usable;
+}
+
+int store_open_records(int flags)
+{
+    char path[MAX_PATH];
+    struct stat status;
+    if (!is_usable())
+        return -1;
+    snprintf(path, sizeof path, "%s/" STORE_RECORDS, directory);
+    int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && is_only_ours(&status)))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 const char *store_directory(void)

@@ -14,6 +14,11 @@ bool store_is_usable(void);
 /* Returns how many bytes the store may hold, once it is known whether it is usable. */
 uint64_t store_limit(void);
 
+/* Opens the file of records (base/record_file.h) in the directory, with these flags, and makes both if they are
+ * missing. Returns -1, without a note, if the store may hold nothing, or a file there is not this user's alone. */
+#define STORE_RECORDS "sizes"
+int store_open_records(int flags);
+
 /* Make the directories that a path below the store needs, and that of the path itself. On failure errno is that of the
  * first one which is missing. */
 bool store_make_parents(const char *path);

@@ -1,6 +1,7 @@
 /* The opener, asked by a process in the sandbox: each test runs in a child that starts one. */
 #include "base/opener.h"
 
+#include "base/record_file.h"
 #include "base/sandbox.h"
 #include "base/system.h"
 #include "tests/unit/check.h"
@@ -132,6 +133,30 @@ static void check_watch(void)
     CHECK(opener_watch(open("secret", O_PATH | O_CLOEXEC), inotify) != 0);
 }
 
+/* What a server can do with the file of records: nothing but to let the opener write records of its scope. */
+static void check_records(void)
+{
+    const char *const paths[] = {here, NULL};
+    const struct record_file written = {open("records", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), {1}};
+    const struct record_file read_here = {open("records", O_RDONLY | O_CLOEXEC), {1}};
+    const struct record_file other_scope = {read_here.descriptor, {2}};
+    struct record record = {.key = {7}, .length = 3, .bytes = "abc"}, found = {.key = {7}};
+    files_must(opener_start(&(struct opener_roots){.paths = paths, .records = &written}), "an opener");
+    close(written.descriptor);
+    records_use(&read_here, false);
+    sandbox_enter(&(struct sandbox){.paths = sandbox_open_paths(&(struct sandbox_paths){0})});
+    CHECK(!record_find(&found));
+    record_keep(&record);
+    CHECK(record_find(&found) && found.length == 3 && memcmp(found.bytes, "abc", 3) == 0);
+    CHECK_NAMED(!record_read(&other_scope, &found), "in no other scope");
+    CHECK_NAMED(!record_write(&read_here, &record, 0), "the server itself cannot write");
+    int again = opener_reopen(opener_open_at(AT_FDCWD, "records", system_find_flags));
+    CHECK_NAMED(again >= 0 && write(again, "x", 1) < 0, "nor through a descriptor of the opener's");
+    record.length = 2;
+    opener_keep(&record, RECORD_WAYS);
+    CHECK_NAMED(record_find(&found) && found.length == 3, "a place outside of the set is refused");
+}
+
 static void check_end(void)
 {
     confine(false);
@@ -178,6 +203,7 @@ int main(void)
     in_child(check_anywhere, "an opener for links that lead anywhere");
     in_child(check_leaving, "an opener that leaves its directory");
     in_child(check_watch, "a watch");
+    in_child(check_records, "records");
     in_child(check_end, "an end that leaves no process");
     files_remove();
     return check_done();

@@ -47,6 +47,7 @@ struct span_list {
     size_t n_spans, capacity;
     uint64_t size; /* bytes of all spans */
     struct span_header header;
+    bool has_size_alone; /* some pieces have the right length and no bytes: the file is not to be read */
 };
 
 /* Makes room for `n` more spans at once, for callers that know how many there will be. */

@@ -114,6 +114,10 @@ struct product {
      * no object if this is NULL. */
     const void *(*make)(const struct product_input *input, struct arena *arena, struct error *error);
 
+    /* Makes an object for planning the sizes of files alone, in less time; NULL: there is none now. A file made from it
+     * is planned again, from the whole object, before it is read. May be NULL. */
+    const void *(*make_for_sizes)(const struct product_input *input, struct arena *arena);
+
     /* Returns the inputs of the files made from the object, if there are more than the checkpoint's; they live as long
      * as the object. `n_sources` is 0 if there are not. May be NULL. */
     struct origin (*origin)(const void *made);

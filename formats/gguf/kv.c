@@ -37,6 +37,7 @@ struct gguf_kvs gguf_kvs_copy(const struct gguf_kvs *kvs)
         copy.kvs[i].is_borrowed = copy.kvs[i].is_key_borrowed = true;
     }
     copy.index = text_index_copy(&kvs->index);
+    copy.absent_bytes = kvs->absent_bytes;
     return copy;
 }
 

@@ -62,6 +62,7 @@ struct gguf_kvs {
     struct gguf_kv *kvs;
     size_t n_kvs, capacity;
     struct text_index index; /* from keys to places in kvs */
+    uint64_t absent_bytes;   /* of more entries, of which only the size is known: files have sizes, but no bytes */
 };
 
 void gguf_kvs_free(struct gguf_kvs *kvs);

@@ -75,6 +75,18 @@ static bool write_key(struct writing *writing, const struct gguf_kv *kv)
     return true;
 }
 
+uint64_t gguf_entry_bytes(const struct gguf_kv *kv)
+{
+    struct buffer written = {0};
+    struct error unused;
+    uint64_t value = kv->stored.source != NULL ? kv->stored.length : kv->value.length;
+    if (value > LONG_VALUE)
+        return GGUF_LENGTH + strlen(kv->key) + 4 + value;
+    uint64_t n_bytes = gguf_write_kv(&written, kv, &unused) ? written.length : 0;
+    buffer_free(&written);
+    return n_bytes;
+}
+
 static void write_padding(struct writing *writing)
 {
     gguf_append_string(&writing->literal, GGUF_PADDING_KEY, strlen(GGUF_PADDING_KEY));
@@ -94,6 +106,11 @@ static bool write_keys(struct writing *writing)
     for (size_t i = 0; i < kvs->n_kvs; i++)
         if (!write_key(writing, &kvs->kvs[i]))
             return false;
+    if (kvs->absent_bytes != 0) {
+        spans_add_buffer(writing->spans, &writing->literal);
+        spans_add_zeros(writing->spans, kvs->absent_bytes);
+        writing->spans->has_size_alone = true;
+    }
     if (writing->padding != 0)
         write_padding(writing);
     return true;

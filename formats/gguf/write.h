@@ -20,6 +20,9 @@ struct gguf_kept_header {
     const char *table; /* SHA-256 of the tensors' records */
 };
 
+/* Returns the bytes that a model's entry takes in a file; 0: its value cannot be read. */
+uint64_t gguf_entry_bytes(const struct gguf_kv *kv);
+
 /* Gets what the data and each tensor's part of it are aligned to; false: general.alignment is no power of two. */
 bool gguf_alignment(const struct gguf_kvs *kvs, uint64_t *alignment, struct error *error);
 

@@ -22,6 +22,7 @@ static const char *const nothing[] = {NULL};
 struct same_file {
     struct tree *tree;
     const char *path;
+    bool has_size;
 };
 
 /* The entries of a directory, before any is planned. */
@@ -53,10 +54,10 @@ static struct entries entries_of(struct tree *tree, node_id directory)
 
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    const struct same_file *same = context;
+    struct same_file *same = context;
     struct node_attributes attributes;
     bool found = tree_walk(same->tree, same->path, &attributes, error) &&
-                 tree_file(same->tree, attributes.id, arena, ret_file, error);
+                 tree_same_file(same->tree, attributes.id, &same->has_size, arena, ret_file, error);
     return found ? OK : REPORTED;
 }
 
@@ -64,7 +65,7 @@ static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_f
 static void add_name(struct tree *tree, const char *path, const char *name)
 {
     struct same_file *same = arena_alloc(tree_arena(tree), sizeof *same);
-    *same = (struct same_file){tree, path};
+    *same = (struct same_file){tree, path, false};
     if (!tree_add_file(tree, TREE_ROOT, name, plan, same))
         checkpoint_note(tree_checkpoint(tree), SUBJECT_SOURCE, "%s is hidden by the file of that name", name);
 }

@@ -2,6 +2,8 @@
 
 #include "formats/gguf/cursor.h"
 #include "formats/gguf/kv.h"
+#include "models/family/gguf_model.h"
+#include "products/product.h"
 #include "sources/source.h"
 
 #include <stdio.h>
@@ -118,6 +120,38 @@ static bool add_layer(const struct making *making, enum layer_role role, const c
     return making->measure(making->context, making->model->tree, layer, making->error);
 }
 
+enum { LAST_VERSION = 3, PREAMBLE_BYTES = 8 /* magic and version */ };
+
+static const char architecture_key[] = "general.architecture";
+
+/* The key is among the first in every file that wfs makes: the others are not read. */
+static bool read_key(struct gguf_cursor *cursor, struct gguf_kvs *kvs, struct error *error)
+{
+    uint64_t n_tensors, n_kvs;
+    if (!gguf_take_count(cursor, &n_tensors, error) || !gguf_take_count(cursor, &n_kvs, error))
+        return false;
+    for (; n_kvs > 0 && gguf_kvs_find(kvs, architecture_key) == NULL; n_kvs--)
+        if (!gguf_kvs_read(kvs, cursor, error))
+            return false;
+    return true;
+}
+
+/* Returns general.architecture of a virtual GGUF, in `arena`: "llama". NULL, with an error, if the file has none or
+ * cannot be read. */
+static const char *gguf_architecture(const struct vfile *file, struct arena *arena, struct error *error)
+{
+    size_t length;
+    struct gguf_kvs kvs = {0};
+    struct source *source = source_of_vfile(file, "GGUF");
+    struct gguf_cursor cursor = gguf_cursor_at(source, PREAMBLE_BYTES, LAST_VERSION, GGUF_LITTLE_ENDIAN);
+    const char *architecture =
+        read_key(&cursor, &kvs, error) ? gguf_get_string(&kvs, architecture_key, arena, &length, error) : NULL;
+    gguf_cursor_free(&cursor);
+    gguf_kvs_free(&kvs);
+    source_close(source);
+    return architecture;
+}
+
 /* Returns the architecture of a GGUF of the tree, in the arena; NULL if its header cannot be read. */
 static const char *architecture_of(const struct making *making, node_id node)
 {
@@ -169,38 +203,6 @@ static const char *layer_digests(const struct manifest *manifest, struct arena *
     return arena_printf(arena, "%s]", text);
 }
 
-enum { LAST_VERSION = 3, PREAMBLE_BYTES = 8 /* magic and version */ };
-
-static const char architecture_key[] = "general.architecture";
-
-/* The key is among the first in every file that wfs makes: the others are not read. */
-static bool read_key(struct gguf_cursor *cursor, struct gguf_kvs *kvs, struct error *error)
-{
-    uint64_t n_tensors, n_kvs;
-    if (!gguf_take_count(cursor, &n_tensors, error) || !gguf_take_count(cursor, &n_kvs, error))
-        return false;
-    for (; n_kvs > 0 && gguf_kvs_find(kvs, architecture_key) == NULL; n_kvs--)
-        if (!gguf_kvs_read(kvs, cursor, error))
-            return false;
-    return true;
-}
-
-/* Returns general.architecture of a virtual GGUF, in `arena`: "llama". NULL, with an error, if the file has none or
- * cannot be read. */
-static const char *gguf_architecture(const struct vfile *file, struct arena *arena, struct error *error)
-{
-    size_t length;
-    struct gguf_kvs kvs = {0};
-    struct source *source = source_of_vfile(file, "GGUF");
-    struct gguf_cursor cursor = gguf_cursor_at(source, PREAMBLE_BYTES, LAST_VERSION, GGUF_LITTLE_ENDIAN);
-    const char *architecture =
-        read_key(&cursor, &kvs, error) ? gguf_get_string(&kvs, architecture_key, arena, &length, error) : NULL;
-    gguf_cursor_free(&cursor);
-    gguf_kvs_free(&kvs);
-    source_close(source);
-    return architecture;
-}
-
 /* Makes the configuration; fails if the model's header cannot be read. */
 static bool add_config(const struct making *making)
 {
@@ -214,7 +216,10 @@ static bool add_config(const struct making *making)
         .digests = layer_digests(manifest, arena),
         .draft = making->draft,
     };
-    if ((facts.architecture = architecture_of(making, model->node)) == NULL)
+    const struct gguf_edition *edition = tree_object_for_sizes(model->tree, &gguf_product);
+    if (edition != NULL)
+        facts.architecture = gguf_get_text(&edition->model->kvs, architecture_key, arena);
+    if (facts.architecture == NULL && (facts.architecture = architecture_of(making, model->node)) == NULL)
         return false;
     struct buffer text = {0};
     struct json_writer writer = {.out = &text, .letters = JSON_UTF8, .compact = true};

@@ -111,10 +111,16 @@ static void add_text(struct making *making, node_id directory, const char *name,
     tree_add_certain_file(making->tree, directory, name, plan_text, file);
 }
 
+struct blob {
+    struct tree *tree;
+    node_id node;
+    bool has_size;
+};
+
 static enum outcome plan_blob(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    const struct model_file *blob = context;
-    return tree_file(blob->tree, blob->node, arena, ret_file, error) ? OK : FAILED;
+    struct blob *blob = context;
+    return tree_same_file(blob->tree, blob->node, &blob->has_size, arena, ret_file, error) ? OK : FAILED;
 }
 
 /* Returns the name of a digest's file. */
@@ -152,8 +158,8 @@ static void add_manifest(struct model_files *files, const struct model_file *fil
     add_text(making, making->blobs, blob_name(making, manifest.config_digest), manifest.config, manifest.config_length,
              origin);
     for (size_t i = 0; i < manifest.n_layers; i++) {
-        struct model_file *blob = arena_alloc(arena, sizeof *blob);
-        *blob = (struct model_file){files->tree, manifest.layers[i].name, manifest.layers[i].node};
+        struct blob *blob = arena_alloc(arena, sizeof *blob);
+        *blob = (struct blob){files->tree, manifest.layers[i].node, false};
         tree_add_file(making->tree, making->blobs, blob_name(making, manifest.layers[i].digest), plan_blob, blob);
     }
 }

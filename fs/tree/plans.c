@@ -84,7 +84,8 @@ void node_spans_freed(const struct tree *tree)
 static struct arena *keep_plan(struct tree *tree, struct node *node, const struct planning *planning)
 {
     node->file = planning->file;
-    if (!node->certain && atomic_load(&all_kept_bytes) + arena_bytes(planning->arena) > PLANS_KEPT) {
+    bool is_too_large = atomic_load(&all_kept_bytes) + arena_bytes(planning->arena) > PLANS_KEPT;
+    if (node->file.has_size_alone || (!node->certain && is_too_large)) {
         node->file.spans = NULL;
         node->file.n_spans = 0;
         return planning->arena;
@@ -145,14 +146,16 @@ static void make_plan(struct tree *tree, struct node *node)
     arena_free(unkept);
 }
 
-/* Plans a file again. Fails if its size has changed, as it may if a source was written to: readers rely on the size. */
+/* Plans a file again. Fails if its size has changed, as it may if a source was written to, or was wrong, as it may be
+ * if an earlier process kept a wrong one: readers rely on the size. */
 static struct planning plan_again(const struct node *node, struct error *error)
 {
     struct planning again = plan_file(node, error);
     if (again.arena == NULL || again.file.size == node->file.size)
         return again;
-    error_set(error, "its size would be %llu bytes, and was %llu: a source has changed; mount again",
-              (unsigned long long)again.file.size, (unsigned long long)node->file.size);
+    error_set(error, "its size would be %llu bytes, and was %llu: %s; mount again", (unsigned long long)again.file.size,
+              (unsigned long long)node->file.size,
+              node->file.has_size_alone ? "the size that an earlier wfs kept was wrong" : "a source has changed");
     arena_free(again.arena);
     again.arena = NULL;
     return again;

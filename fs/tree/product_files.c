@@ -12,13 +12,14 @@ struct shown_product {
     const struct product *product;
     struct product_input input;
     bool is_offered;
-    struct once made;
+    struct once made, made_for_sizes;
     struct shown_product *next;
 };
 
 struct shown_file {
     struct shown_product *of;
     struct product_file file;
+    bool has_size; /* it was planned from the object for sizes, and needs the whole one */
 };
 
 static const struct checkpoint *open_component(struct tree *tree, const char *name)
@@ -53,6 +54,26 @@ static bool get_object(const struct shown_file *shown, const void **ret_made, st
     return !needs_one || *ret_made != NULL;
 }
 
+static const void *run_make_for_sizes(void *context, struct arena *arena, struct error *error)
+{
+    struct shown_product *shown = context;
+    return shown->product->make_for_sizes(&shown->input, arena);
+}
+
+static const void *made_for_sizes(struct shown_product *shown)
+{
+    return shown->product->make_for_sizes != NULL ? once_value(&shown->made_for_sizes, run_make_for_sizes, shown)
+                                                  : NULL;
+}
+
+/* Returns the object for sizes, if this is the file's first plan; NULL: the whole object is needed. */
+static const void *object_for_size(struct shown_file *shown)
+{
+    const void *made = !shown->has_size && !shown->file.needs_no_object ? made_for_sizes(shown->of) : NULL;
+    shown->has_size |= made != NULL;
+    return made;
+}
+
 /* Returns the inputs of a file that is made from the product's object, or from none. */
 static struct origin origin_of_made(const struct shown_file *shown, const void *made)
 {
@@ -78,12 +99,12 @@ static enum outcome plan_artifact(void *context, struct arena *arena, struct vfi
 
 static enum outcome plan(void *context, struct arena *arena, struct vfile *ret_file, struct error *error)
 {
-    const struct shown_file *shown = context;
+    struct shown_file *shown = context;
     const struct product_file *file = &shown->file;
     const struct product_input *input = &shown->of->input;
     struct artifact artifact;
-    const void *made;
-    if (!get_object(shown, &made, error))
+    const void *made = object_for_size(shown);
+    if (made == NULL && !get_object(shown, &made, error))
         return REPORTED;
     struct source *source = file->is != NULL ? file->is(made) : NULL;
     if (source != NULL) {
@@ -116,7 +137,9 @@ static enum outcome write_text(void *context, struct buffer *out, struct error *
 
 static void release(void *context)
 {
-    once_destroy(&((struct shown_product *)context)->made);
+    struct shown_product *shown = context;
+    once_destroy(&shown->made);
+    once_destroy(&shown->made_for_sizes);
 }
 
 static struct shown_product *find_shown(const struct tree *tree, const struct product *product)
@@ -132,6 +155,12 @@ const void *tree_object(const struct tree *tree, const struct product *product)
     struct error noted;
     struct shown_product *shown = find_shown(tree, product);
     return shown != NULL && shown->is_offered ? object_of(shown, &noted) : NULL;
+}
+
+const void *tree_object_for_sizes(const struct tree *tree, const struct product *product)
+{
+    struct shown_product *shown = find_shown(tree, product);
+    return shown != NULL && shown->is_offered ? made_for_sizes(shown) : NULL;
 }
 
 /* Returns the product as this tree shows it. */
@@ -150,6 +179,7 @@ static struct shown_product *shown_of(struct tree *tree, const struct product *p
                    },
                    sizeof *shown);
     once_init(&shown->made);
+    once_init(&shown->made_for_sizes);
     tree_on_free(tree, release, shown);
     return shown;
 }

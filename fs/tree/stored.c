@@ -166,9 +166,21 @@ bool stored_file(const struct place *place, struct arena *arena, struct vfile *r
         return error_set(error, "no such file");
     bool is_whole = node_spans(place->tree, node, error);
     *ret_file = is_whole ? node->file : (struct vfile){0};
+    ret_file->has_size_alone = false;
     if (is_whole)
         node_keep(place->tree, place->id, ret_file);
     return is_whole;
+}
+
+bool tree_same_file(struct tree *tree, node_id id, bool *has_size, struct arena *arena, struct vfile *ret_file,
+                    struct error *error)
+{
+    struct node *node = node_of(tree, id);
+    if (node == NULL || node->directory || *has_size || !node_plan(tree, node) || !node->file.has_size_alone ||
+        atomic_load(&node->arena) != NULL)
+        return tree_file(tree, id, arena, ret_file, error);
+    *ret_file = (struct vfile){.size = node->file.size, .origin = node->file.origin, .has_size_alone = true};
+    return *has_size = true;
 }
 
 /* Gets the sealed file of a planned node. */

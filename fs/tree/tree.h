@@ -63,6 +63,9 @@ struct origin tree_origin_of_packed(const struct tree *tree);
 struct product;
 const void *tree_object(const struct tree *tree, const struct product *product);
 
+/* Returns the object that the sizes of these files are planned from (product.make_for_sizes), or NULL. */
+const void *tree_object_for_sizes(const struct tree *tree, const struct product *product);
+
 /* Returns the tensors as tensors/ shows them. */
 const struct shown_tensors *tree_shown(const struct tree *tree);
 
@@ -129,6 +132,11 @@ const char *tree_path(struct tree *tree, node_id id, struct arena *arena);
 
 /* Returns the file of a node, valid as long as the tree and `arena`. */
 bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile *ret_file, struct error *error);
+
+/* Like tree_file(), for the plan of a file that is the same: at first, while `*has_size` is false, it may get the size
+ * alone (vfile.has_size_alone), which sets that. */
+bool tree_same_file(struct tree *tree, node_id id, bool *has_size, struct arena *arena, struct vfile *ret_file,
+                    struct error *error);
 
 /* A file whose bytes are all in one regular file on disk: an unchanged source, or a sealed file of the store (kept.h).
  */

@@ -26,7 +26,8 @@ struct vfile vfile_of_spans(const struct span_list *spans, struct origin origin)
                           .spans = spans->spans,
                           .n_spans = spans->n_spans,
                           .origin = origin,
-                          .header = spans->header};
+                          .header = spans->header,
+                          .has_size_alone = spans->has_size_alone};
 }
 
 enum outcome vfile_of_artifact(const struct artifact *artifact, struct origin origin, struct arena *arena,

@@ -18,6 +18,7 @@ struct vfile {
     size_t n_spans;
     struct origin origin;
     struct span_header header;
+    bool has_size_alone;        /* the spans are not to be read: the file is planned again before */
     const struct source *whole; /* all of its bytes are those of this source, which is not computed; NULL: of none */
     struct kept *kept;          /* what is read from the store instead (kept.h); NULL: nothing */
 };

@@ -2,6 +2,7 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 
+#include "formats/gguf/write.h"
 #include "formats/safetensors/write.h"
 #include "models/formats.h"
 #include "tests/unit/check.h"
@@ -85,6 +86,49 @@ static const struct product late_product = {
     .files = list_files,
 };
 
+/* A GGUF whose keys take long: at first only their size is known, which may be wrong. */
+
+static const char long_key[] = "tokenizer.text", long_text[] = "0123456789";
+static uint64_t kept_bytes;
+
+static const void *make_keys(const struct product_input *input, struct arena *arena, struct error *error)
+{
+    struct gguf_kvs *kvs = arena_alloc(arena, sizeof *kvs);
+    *kvs = (struct gguf_kvs){0};
+    gguf_set_text(kvs, long_key, long_text);
+    n_made++;
+    return kvs;
+}
+
+static const void *make_size(const struct product_input *input, struct arena *arena)
+{
+    const struct gguf_kvs kvs = {.absent_bytes = kept_bytes};
+    return kept_bytes > 0 ? arena_copy(arena, &kvs, sizeof kvs) : NULL;
+}
+
+static enum outcome make_gguf(const struct product_input *input, const void *made, const void *what,
+                              struct arena *arena, struct artifact *ret_artifact, struct error *error)
+{
+    *ret_artifact = (struct artifact){.container = &gguf_container, .metadata = gguf_kvs_copy(made)};
+    return OK;
+}
+
+static bool list_gguf(const struct product_input *input, const void *made, const void *variant,
+                      struct product_list *list, struct error *error)
+{
+    product_add(list, (struct product_file){.path = "file.gguf", .make = make_gguf});
+    return true;
+}
+
+static const struct product sized_product = {
+    .name = "sized",
+    .root = "sized",
+    .is_offered = is_offered,
+    .make = make_keys,
+    .make_for_sizes = make_size,
+    .files = list_gguf,
+};
+
 /* The tests. */
 
 static const struct checkpoint *open_two(void)
@@ -155,6 +199,41 @@ static void test_variants(const struct checkpoint *checkpoint)
     tree_free(tree);
 }
 
+/* Plans the file where the size of its keys is known to be that; 0: not known. Returns whether it can be read. */
+static bool read_sized(const struct checkpoint *checkpoint, uint64_t n_bytes, struct node_attributes *ret_node,
+                       struct error *error)
+{
+    struct content_options options = {0};
+    struct vfile file;
+    unsigned char bytes[256];
+    struct tree *tree = tree_empty(checkpoint, &options);
+    struct arena *arena = arena_new();
+    kept_bytes = n_bytes;
+    n_made = 0;
+    CHECK(product_files_add(tree, &sized_product, error) && tree_walk(tree, "sized/file.gguf", ret_node, error));
+    CHECK((n_made == 0) == (n_bytes > 0));
+    bool same = ret_node->size <= sizeof bytes && tree_file(tree, ret_node->id, arena, &file, error) &&
+                file.size == ret_node->size && vfile_read(&file, 0, (size_t)file.size, bytes, error) &&
+                memmem(bytes, file.size, long_text, strlen(long_text)) != NULL;
+    CHECK(n_made == 1);
+    arena_free(arena);
+    tree_free(tree);
+    return same;
+}
+
+static void test_sizes(const struct checkpoint *checkpoint)
+{
+    const uint64_t n_bytes = 8 + strlen(long_key) + 4 + 8 + strlen(long_text);
+    struct node_attributes made, sized;
+    struct error error;
+    CHECK(read_sized(checkpoint, 0, &made, &error));
+    CHECK_NAMED(read_sized(checkpoint, n_bytes, &sized, &error) && sized.size == made.size,
+                "a file whose size is kept has that size and the same bytes");
+    CHECK_NAMED(!read_sized(checkpoint, n_bytes + 32, &sized, &error) && sized.size == made.size + 32 &&
+                    strstr(error.message, "the size that an earlier wfs kept was wrong") != NULL,
+                "a wrong size is noticed by the first read");
+}
+
 int main(void)
 {
     files_begin();
@@ -162,6 +241,7 @@ int main(void)
     test_files(checkpoint);
     test_failure(checkpoint);
     test_variants(checkpoint);
+    test_sizes(checkpoint);
     checkpoint_close(checkpoint);
     files_remove();
     return check_done();

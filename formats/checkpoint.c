@@ -400,6 +400,14 @@ void checkpoint_change_side_file(struct checkpoint *checkpoint, const char *name
     own_source(checkpoint, file->source);
 }
 
+/* The notes that this thread made last, by their number. */
+enum { NOTES_REMEMBERED = 16 };
+static _Thread_local uint64_t n_notes_made;
+static _Thread_local struct made_note {
+    const struct checkpoint *checkpoint;
+    size_t index;
+} notes_made[NOTES_REMEMBERED];
+
 /* Adds a note, except on files that are not made of an incomplete checkpoint. */
 static void add_note(const struct checkpoint *checkpoint, enum subject subject, bool is_hint, const char *format,
                      va_list arguments)
@@ -411,10 +419,12 @@ static void add_note(const struct checkpoint *checkpoint, enum subject subject, 
     if (vasprintf(&text, format, arguments) < 0)
         memory_exhausted(strlen(format));
     lock_take(&notes->lock);
-    bool known = notes->n_notes == MAX_NOTES;
-    for (size_t i = 0; i < notes->n_notes && !known; i++)
-        known = notes->notes[i].subject == subject && strcmp(notes->notes[i].text, text) == 0;
-    if (known) {
+    size_t index = 0;
+    while (index < notes->n_notes &&
+           (notes->notes[index].subject != subject || strcmp(notes->notes[index].text, text) != 0))
+        index++;
+    notes_made[n_notes_made++ % NOTES_REMEMBERED] = (struct made_note){checkpoint, index};
+    if (index < notes->n_notes || index == MAX_NOTES) {
         free(text);
     } else {
         notes->texts[notes->n_notes] = text;
@@ -467,6 +477,21 @@ size_t checkpoint_notes(const struct checkpoint *checkpoint)
     size_t n_notes = checkpoint->notes->n_notes;
     lock_drop(&checkpoint->notes->lock);
     return n_notes;
+}
+
+uint64_t checkpoint_notes_made(void)
+{
+    return n_notes_made;
+}
+
+bool checkpoint_note_made(const struct checkpoint *checkpoint, uint64_t number, struct note *ret_note)
+{
+    struct made_note made = notes_made[number % NOTES_REMEMBERED];
+    if (n_notes_made - number > NOTES_REMEMBERED || made.checkpoint != checkpoint ||
+        made.index >= checkpoint_notes(checkpoint))
+        return false;
+    *ret_note = checkpoint_note_at(checkpoint, made.index);
+    return true;
 }
 
 struct note checkpoint_note_at(const struct checkpoint *checkpoint, size_t index)

@@ -179,6 +179,11 @@ void checkpoint_hint(const struct checkpoint *checkpoint, enum subject subject, 
 size_t checkpoint_notes(const struct checkpoint *checkpoint);
 struct note checkpoint_note_at(const struct checkpoint *checkpoint, size_t index);
 
+/* Return how many notes this thread has made so far, also those that were there already, and the one with that number,
+ * from 0. False: it is not among the last, or on another checkpoint. */
+uint64_t checkpoint_notes_made(void);
+bool checkpoint_note_made(const struct checkpoint *checkpoint, uint64_t number, struct note *ret_note);
+
 /* Return an object made from a checkpoint once (once.h), for all callers: by make(checkpoint, arena), in an arena that
  * is freed with the checkpoint. Safe from any thread; makers may ask for other objects. checkpoint_try() returns NULL,
  * with the reason, if make() does, and keeps nothing that was made without a source. */

@@ -2,6 +2,7 @@
 
 #include "base/sandbox.h"
 #include "base/text.h"
+#include "fs/cli/kept_records.h"
 #include "fs/cli/path_list.h"
 #include "fs/cli/runtime_paths.h"
 #include "fs/cli/source_roots.h"
@@ -10,6 +11,7 @@
 #include "sources/hub_cache_paths.h"
 #include "sources/location_local.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 static const char *const devices[] = {"/dev/null", "/dev/random", "/dev/urandom", NULL};
@@ -93,9 +95,13 @@ void enter_command_sandbox(const struct command_needs *needs, const struct optio
     static const uint16_t no_ports[] = {0};
     struct arena *arena = arena_new();
     bool network = sources_need_network(needs->sources, needs->n_sources, options);
-    bool uses_store = network || needs->uses_store || options->content.keep != KEEP_NONE;
+    bool uses_store = network || needs->uses_store || options->content.keep > KEEP_NONE;
     bool writes = uses_store || needs->destination != NULL || needs->removed != NULL || needs->fills_hub_cache;
     runtime_paths_prepare(network);
+    if (needs->listens) { /* and may write to the store: a scope would bind nothing */
+        const struct record_file records = open_records(O_RDWR, NULL, 0, options);
+        records_use(&records, true);
+    }
     const struct readable readable = readable_paths(needs, options, network, arena);
     int paths = sandbox_open_paths(&(struct sandbox_paths){
         .readable = readable.files.items,

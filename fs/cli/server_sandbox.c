@@ -2,6 +2,7 @@
 
 #include "base/opener.h"
 #include "base/sandbox.h"
+#include "fs/cli/kept_records.h"
 #include "fs/cli/runtime_paths.h"
 #include "fs/cli/source_roots.h"
 #include "fs/mount/confinement.h"
@@ -9,6 +10,8 @@
 #include "remote/store_directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 static const char *const devices[] = {"/dev/fuse", "/dev/null", "/dev/random", "/dev/urandom", NULL};
 
@@ -16,7 +19,7 @@ static int open_paths(const char *const *sources, size_t n, const struct options
                       struct arena *arena)
 {
     /* Asking for the store makes its directory. */
-    const char *store = network || options->content.keep != KEEP_NONE ? store_directory() : NULL;
+    const char *store = network || options->content.keep > KEEP_NONE ? store_directory() : NULL;
     static const uint16_t no_ports[] = {0};
     return sandbox_open_paths(&(struct sandbox_paths){
         .readable = runtime_paths(network, arena),
@@ -34,11 +37,17 @@ bool enter_server_sandbox(const char *const *sources, size_t n, const struct opt
     int paths = open_paths(sources, n, options, network, arena);
     bool is_library = n > 1 || options->library;
     const char *const *places = source_roots(sources, n, is_library, options, arena);
+    const struct record_file written = open_records(O_WRONLY, sources, n, options);
     const struct opener_roots roots = {places, roots_are_at_top(places), options->open.follow_links,
-                                       source_descriptors(sources, n, arena)};
+                                       source_descriptors(sources, n, arena), &written};
     bool started = opener_start(&roots);
     if (!started)
         error_set_errno(error, errno, "the process that opens files cannot be started");
+    if (written.descriptor >= 0) {
+        close(written.descriptor);
+        const struct record_file read = open_records(O_RDONLY, sources, n, options);
+        records_use(&read, false);
+    }
     if (started && !network)
         sandbox_clear_environment(NULL);
     if (started) {

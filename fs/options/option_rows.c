@@ -314,14 +314,17 @@ static bool parse_cache_size(void *field, const char *value, struct arena *arena
 
 static bool parse_keep(void *field, const char *value, struct arena *arena, struct error *error)
 {
-    static const char *const words[] = {
-        [KEEP_NONE] = "none", [KEEP_QUANTIZED] = "quantized", [KEEP_WHOLE] = "whole", [KEEP_ALL] = "all"};
+    static const char *const words[] = {[KEEP_SIZES] = "sizes",
+                                        [KEEP_NONE] = "none",
+                                        [KEEP_QUANTIZED] = "quantized",
+                                        [KEEP_WHOLE] = "whole",
+                                        [KEEP_ALL] = "all"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcasecmp(value, words[i]) == 0) {
             *(enum keep *)field = (enum keep)i;
             return true;
         }
-    return error_set(error, "'%s' is not quantized, whole, all or none", value);
+    return error_set(error, "'%s' is not sizes, quantized, whole, all or none", value);
 }
 
 static bool parse_only(void *field, const char *value, struct arena *arena, struct error *error)
@@ -470,10 +473,10 @@ const struct option_row option_rows[] = {
     {"cache-size", "SIZE",
      "limit the cache to SIZE (for example 20GB; 0 disables it); the default leaves 5% of the disk free", STORE_OPTION,
      parse_cache_size, FIELD(open.remote), .is_transport = true},
-    {"keep", "quantized|whole|all|none",
-     "what to keep on disk, for later mounts: the scales of quantized types, their bytes, all computed bytes, or none "
-     "(the default)",
-     STORE_OPTION, parse_keep, FIELD(content.keep), .is_transport = true, .words = "quantized whole all none",
+    {"keep", "sizes|quantized|whole|all|none",
+     "what to keep on disk, for later mounts: the sizes of files alone (the default), the scales of quantized types, "
+     "their bytes, all computed bytes, or none",
+     STORE_OPTION, parse_keep, FIELD(content.keep), .is_transport = true, .words = "sizes quantized whole all none",
      .is_common = true},
     {"offline", NULL, "remote sources: read only what has been fetched before", STORE_OPTION, parse_flag,
      FIELD(open.remote.offline), .is_transport = true, .is_common = true},

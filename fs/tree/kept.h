@@ -31,10 +31,11 @@
 
 enum { KEPT_AGE = 60 /* seconds */ };
 
-/* What is kept: nothing; what K and IQ types and others that take long to encode (MADE_SLOWLY in vfile.h) are computed
- * from, where it is less (kept_scales.h), else their bytes; their bytes; all bytes that are computed. Scales are kept
- * only of files that can be made again at any time, and make no sealed file. */
-enum keep { KEEP_NONE, KEEP_QUANTIZED, KEEP_WHOLE, KEEP_ALL };
+/* What is kept: sizes alone (kept_findings.h); nothing; what K and IQ types and others that take long to encode
+ * (MADE_SLOWLY in vfile.h) are computed from, where it is less (kept_scales.h), else their bytes; their bytes; all
+ * bytes that are computed. Scales are kept only of files that can be made again at any time, and make no sealed file.
+ */
+enum keep { KEEP_SIZES, KEEP_NONE, KEEP_QUANTIZED, KEEP_WHOLE, KEEP_ALL };
 
 /* What is kept of one file. */
 struct kept;

@@ -1,5 +1,6 @@
 #include "fs/tree/kept_findings.h"
 
+#include "base/record_file.h"
 #include "fs/tree/identity.h"
 #include "fs/tree/kept_key.h"
 #include "quant/views/finding.h"
@@ -14,6 +15,7 @@ struct kept_findings {
     struct arena *arena;
     struct findings *findings;
     struct finding_keeper keeper;
+    bool is_short;
     struct origin origin;
     time_t newest;
     struct sha256_ctx key; /* what all keys begin with */
@@ -91,24 +93,58 @@ static void save(void *context, uint32_t number, const void *bytes, size_t lengt
     write_object(kept, number, 0, PAGE, &page);
 }
 
+/* Short findings. */
+
+static struct record record_of(const struct kept_findings *kept, uint32_t number)
+{
+    struct record record = {.length = 0};
+    struct sha256_ctx hash = kept->key;
+    sha256_update(&hash, sizeof number, (const uint8_t *)&number);
+    sha256_digest(&hash, sizeof record.key, record.key);
+    return record;
+}
+
+static void *load_short(void *context, uint32_t number)
+{
+    const struct kept_findings *kept = context;
+    struct record record = record_of(kept, number);
+    return kept_is_settled(kept->newest) && record_find(&record) ? finding_of(record.bytes, record.length, NULL) : NULL;
+}
+
+/* Saves nothing in place of a longer finding. */
+static void save_short(void *context, uint32_t number, const void *bytes, size_t length)
+{
+    const struct kept_findings *kept = context;
+    struct record record = record_of(kept, number), before = record;
+    size_t n_before = record_find(&before) ? before.length : 0;
+    record.length = length <= RECORD_BYTES ? (uint32_t)length : 0;
+    if (record.length > 0)
+        memcpy(record.bytes, bytes, record.length);
+    bool is_kept = n_before == record.length && memcmp(before.bytes, record.bytes, n_before) == 0;
+    if (!is_kept && kept_is_settled(kept->newest) && !origin_verify(&kept->origin))
+        record_keep(&record);
+}
+
 struct kept_findings *kept_findings_new(const struct checkpoint *checkpoint, const struct content_options *options)
 {
     char identity[SHA256_HEX + 1];
-    if (options->keep == KEEP_NONE)
+    bool is_short = options->keep == KEEP_SIZES && records_are_kept();
+    if (options->keep <= KEEP_NONE && !is_short)
         return NULL;
     struct kept_findings *kept = memory_alloc(sizeof *kept);
     struct arena *arena = arena_new();
     *kept = (struct kept_findings){
         .arena = arena,
         .findings = checkpoint->findings,
-        .keeper = {load, save, kept},
+        .keeper = {is_short ? load_short : load, is_short ? save_short : save, kept},
+        .is_short = is_short,
         .origin = origin_of_model(checkpoint, arena),
         .name = kept_name(checkpoint->path, "findings", arena),
     };
     kept->newest = kept_newest(&kept->origin, options->file_request.newest);
     file_identity(&kept->origin, checkpoint->model_name, options->file_request.text, "findings", identity);
     kept_key_begin(&kept->key, &kept->origin, identity);
-    findings_keep(kept->findings, &kept->keeper);
+    (is_short ? findings_keep_short : findings_keep)(kept->findings, &kept->keeper);
     return kept;
 }
 
@@ -116,7 +152,7 @@ void kept_findings_free(struct kept_findings *kept)
 {
     if (kept == NULL)
         return;
-    findings_keep(kept->findings, NULL);
+    (kept->is_short ? findings_keep_short : findings_keep)(kept->findings, NULL);
     arena_free(kept->arena);
     free(kept);
 }

@@ -1,6 +1,8 @@
 /* Findings of merges (quant/views/finding.h) in the store: what the first reader of a merged tensor finds out in passes
  * over that tensor in every model, later processes of the user read there.
  *
+ * Short ones, such as sizes, are kept without an option, in the records of the process (base/record_file.h).
+ *
  * Findings are kept where the bytes of files are (content_options.h), on the same terms (kept.h). They belong to the
  * checkpoint, not to a file: a merge as GGUF has those of the merge as safetensors. Each is an object of 4 KiB, and a
  * second one for what does not fit. */

@@ -42,7 +42,7 @@ struct tree *tree_empty(const struct checkpoint *checkpoint, const struct conten
     lock_init(&tree->filling);
     event_init(&tree->plan_ended);
     tree->shown = shown_tensors_of(checkpoint);
-    if (options->keep != KEEP_NONE)
+    if (options->keep > KEEP_NONE)
         tree->kept = kept_files_new();
     tree->findings = kept_findings_new(checkpoint, options);
     node_add(tree, NULL, "", true);

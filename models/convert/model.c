@@ -7,6 +7,7 @@
 #include "models/convert/fitting_class.h"
 #include "models/convert/from_gguf.h"
 #include "models/convert/kept_keys.h"
+#include "models/convert/kept_vocab.h"
 #include "models/convert/loadable.h"
 #include "models/convert/long_keys.h"
 #include "models/convert/unknown_family.h"
@@ -228,11 +229,14 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
     nvfp4_write_weights_only(model);
     if (family->tower != NULL || model->lacks_vocab)
         return true;
-    if (!add_vocab(&builder, error))
-        return false;
-    if (!family->drafts)
+    if (family->drafts)
+        return add_vocab(&builder, error);
+    struct before_vocab before = before_vocab(model);
+    bool added = add_vocab(&builder, error);
+    if (added)
         loadable_note(model);
-    return true;
+    kept_vocab_end(model, added, &before);
+    return added;
 }
 
 static bool make_without_family(struct gguf_model *model, const char *class_name, struct error *error)
@@ -462,6 +466,26 @@ struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, 
                                            struct error *error)
 {
     return make(checkpoint, references, fill_in_repacked, error);
+}
+
+static bool fill_in_repacked_without_vocab(struct gguf_model *model, struct error *error)
+{
+    model->lacks_vocab = true;
+    return fill_in_repacked(model, error);
+}
+
+struct gguf_model *gguf_model_new_for_sizes(const struct checkpoint *checkpoint, const struct references *references,
+                                            bool is_repacked)
+{
+    struct error unsaid; /* the model with all keys cannot be made for the same reason */
+    if (!kept_vocab_exists(checkpoint, is_repacked))
+        return NULL;
+    struct gguf_model *model =
+        make(checkpoint, references, is_repacked ? fill_in_repacked_without_vocab : fill_in_without_vocab, &unsaid);
+    if (model == NULL || kept_vocab_load(model))
+        return model;
+    gguf_model_free(model);
+    return NULL;
 }
 
 struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, const struct references *references,

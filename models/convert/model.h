@@ -17,6 +17,12 @@ struct gguf_model *gguf_model_new(const struct checkpoint *checkpoint, const str
 struct gguf_model *gguf_model_new_without_vocab(const struct checkpoint *checkpoint,
                                                 const struct references *references, struct error *error);
 
+/* Like gguf_model_new() and gguf_model_new_repacked(), without the keys of the tokenizer, whose size is known from an
+ * earlier process (kept_vocab.h): files of the model have exact sizes and are not to be read. NULL: it is not known, or
+ * no such model can be made. */
+struct gguf_model *gguf_model_new_for_sizes(const struct checkpoint *checkpoint, const struct references *references,
+                                            bool is_repacked);
+
 /* Like gguf_model_new(), with packed weights as ggml's blocks that decode to exactly their values, even where the
  * converter dequantizes them. Also returns NULL if no weight has such blocks. */
 struct gguf_model *gguf_model_new_repacked(const struct checkpoint *checkpoint, const struct references *references,

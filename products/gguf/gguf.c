@@ -39,15 +39,22 @@ static void note_unweighed(const struct gguf_edition *edition, const struct quan
                         options->imatrix->file, first, n_unweighed - 1, n);
 }
 
-static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
+static const void *edition_of(const struct product_input *input, struct gguf_model *model, struct arena *arena)
 {
     const struct request *request = input->request;
-    struct gguf_model *model = (request->kept_header != NULL ? gguf_model_new_without_vocab : gguf_model_new)(
-        input->checkpoint, &request->references, error);
     const struct quantize_outline *outline = model != NULL ? quantize_outline_of(model, arena) : NULL;
     if (outline != NULL)
         note_unweighed(&(struct gguf_edition){model, &request->edits, outline}, &request->quantize);
     return gguf_edition_new(arena, model, &request->edits, outline);
+}
+
+static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
+{
+    const struct request *request = input->request;
+    return edition_of(input,
+                      (request->kept_header != NULL ? gguf_model_new_without_vocab
+                                                    : gguf_model_new)(input->checkpoint, &request->references, error),
+                      arena);
 }
 
 /* Makes the model that keeps packed weights as blocks. */
@@ -57,8 +64,25 @@ static const void *make_repacked(const struct product_input *input, struct arena
     return gguf_edition_new(arena, model, &input->request->edits, NULL);
 }
 
+/* Reports whether the header of each file has just the keys of the model, as converter and llama-quantize write them.
+ */
+static bool has_usual_headers(const struct request *request)
+{
+    return request->kept_header == NULL && !request->shares_blocks && gguf_edits_are_none(&request->edits);
+}
+
+static const void *make_repacked_for_sizes(const struct product_input *input, struct arena *arena)
+{
+    const struct request *request = input->request;
+    return has_usual_headers(request)
+               ? gguf_edition_new(arena, gguf_model_new_for_sizes(input->checkpoint, &request->references, true),
+                                  &request->edits, NULL)
+               : NULL;
+}
+
 /* Listed by gguf_product, between its own files. */
-static const struct product repacked_product = {.name = "repacked", .make = make_repacked};
+static const struct product repacked_product = {
+    .name = "repacked", .make = make_repacked, .make_for_sizes = make_repacked_for_sizes};
 
 /* Splits. */
 
@@ -77,6 +101,15 @@ static bool keeps_split(const struct product_input *input)
 static bool has_splits(const struct product_input *input)
 {
     return split_is_asked(input) || keeps_split(input);
+}
+
+/* The names of splits follow from the whole header. */
+static const void *make_for_sizes(const struct product_input *input, struct arena *arena)
+{
+    const struct request *request = input->request;
+    return has_usual_headers(request) && !has_splits(input)
+               ? edition_of(input, gguf_model_new_for_sizes(input->checkpoint, &request->references, false), arena)
+               : NULL;
 }
 
 /* One split of an output. */
@@ -244,6 +277,7 @@ const struct product gguf_product = {
     .summary = "model.gguf in the source's own precision; gguf/: F32, F16, BF16 and every quantization",
     .is_offered = is_offered,
     .make = make_model,
+    .make_for_sizes = make_for_sizes,
     .needs_object = has_splits,
     .files = list_files,
     .left_out = left_out,

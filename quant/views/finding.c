@@ -12,7 +12,7 @@ struct findings {
     struct lock lock;
     struct event made;
     struct block *first; /* all that were made */
-    const struct finding_keeper *keeper;
+    const struct finding_keeper *keeper, *keeper_of_short;
     uint32_t count;
 };
 
@@ -68,15 +68,47 @@ bool findings_are_kept(const struct findings *findings)
     return findings->keeper != NULL;
 }
 
+static void *load_from(const struct finding_keeper *keeper, uint32_t number)
+{
+    return keeper != NULL ? keeper->load(keeper->context, number) : NULL;
+}
+
+static void save_to(const struct finding_keeper *keeper, uint32_t number, const struct buffer *bytes)
+{
+    if (keeper != NULL)
+        keeper->save(keeper->context, number, bytes->bytes, bytes->length);
+}
+
 void *findings_load(const struct findings *findings, uint32_t number)
 {
-    return findings->keeper != NULL ? findings->keeper->load(findings->keeper->context, number) : NULL;
+    return load_from(findings->keeper, number);
 }
 
 void findings_save(const struct findings *findings, uint32_t number, const struct buffer *bytes)
 {
-    if (findings->keeper != NULL)
-        findings->keeper->save(findings->keeper->context, number, bytes->bytes, bytes->length);
+    save_to(findings->keeper, number, bytes);
+}
+
+void findings_keep_short(struct findings *findings, const struct finding_keeper *keeper)
+{
+    lock_take(&findings->lock);
+    findings->keeper_of_short = keeper;
+    lock_drop(&findings->lock);
+}
+
+bool findings_short_are_kept(const struct findings *findings)
+{
+    return findings->keeper_of_short != NULL;
+}
+
+void *findings_load_short(const struct findings *findings, uint32_t number)
+{
+    return load_from(findings->keeper_of_short, number);
+}
+
+void findings_save_short(const struct findings *findings, uint32_t number, const struct buffer *bytes)
+{
+    save_to(findings->keeper_of_short, number, bytes);
 }
 
 struct finding *finding_new(struct arena *arena, struct findings *findings)

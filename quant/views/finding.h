@@ -33,6 +33,13 @@ bool findings_are_kept(const struct findings *findings);
 void *findings_load(const struct findings *findings, uint32_t number);
 void findings_save(const struct findings *findings, uint32_t number, const struct buffer *bytes);
 
+/* Like findings_keep(), load and save, for findings of at most some hundred bytes, which a process may keep that keeps
+ * no others. Saving nothing drops what is kept. */
+void findings_keep_short(struct findings *findings, const struct finding_keeper *keeper);
+bool findings_short_are_kept(const struct findings *findings);
+void *findings_load_short(const struct findings *findings, uint32_t number);
+void findings_save_short(const struct findings *findings, uint32_t number, const struct buffer *bytes);
+
 /* A finding: the part of a view that changes, which the view points to. Its number is that of its place among all, in
  * the order of finding_new(). */
 struct finding {

@@ -187,7 +187,7 @@ END
     "$WFS" cache ls | grep -qx ' *0 bytes  all'
     "$WFS" cat -o keep=all "$SOURCE" tensors/large/q8_0 | sha256sum
     [ "$("$WFS" cache ls | grep -c "  $SOURCE/tensors\$")" -eq 1 ]
-    fails 2 "option keep: 'some' is not quantized, whole, all or none" "$WFS" ls -o keep=some "$SOURCE"
+    fails 2 "option keep: 'some' is not sizes, quantized, whole, all or none" "$WFS" ls -o keep=some "$SOURCE"
 }
 
 # set_finding BYTES OTHER: changes the only finding that is kept, and its CRC unless OTHER is "damaged".
@@ -275,4 +275,169 @@ header_of() {
     [ "${#stderr_lines[@]}" -eq 1 ]
     [ "$(sum_of -o keep=quantized,cache-size=0)" = "$wanted" ]
     "$WFS" cache ls | grep -qx ' *0 bytes  all'
+}
+
+# Without an option, only the sizes of the tokenizers in GGUF headers are kept, in a file of records.
+
+# has_sizes: the file has a record.
+has_sizes() {
+    [ "$(tr -d '\0' <"$XDG_CACHE_HOME/wfs/sizes" | wc -c)" -gt 0 ]
+}
+
+# forge_sizes BYTES [ENDING]: makes each record say so many bytes more, and replaces the notes in it by ENDING.
+forge_sizes() {
+    "$PYTHON" - "$XDG_CACHE_HOME/wfs/sizes" "$@" <<'END'
+import hashlib, struct, sys
+
+with open(sys.argv[1], "r+b") as file:
+    records = bytearray(file.read())
+    for at in range(0, len(records), 512):
+        key, (length,) = records[at:at + 32], struct.unpack_from("<I", records, at + 40)
+        if length == 0:
+            continue
+        data = records[at + 44:at + 44 + length]
+        data[:8] = struct.pack("<Q", struct.unpack_from("<Q", data)[0] + int(sys.argv[2]) & (1 << 64) - 1)
+        if len(sys.argv) > 3:
+            data[8:] = sys.argv[3].encode("latin-1").decode("unicode_escape").encode("latin-1")
+        body = struct.pack("<I", len(data)) + data.ljust(468, b"\0")
+        records[at + 32:at + 40] = hashlib.sha256(key + body).digest()[:8]
+        records[at + 40:at + 512] = body
+    file.seek(0)
+    file.write(records)
+END
+}
+
+# mounted COMMAND...: its output in a new mount, served quietly unless it is allowed to say something.
+mounted() {
+    serve ${OPTIONS:+-o "$OPTIONS"} "$MODEL" "$MNT"
+    "$@"
+    unmount "$MNT"
+}
+
+size_of_gguf() {
+    stat -c %s "$MNT/model.gguf"
+}
+
+make_model() {
+    MODEL=$BATS_TEST_TMPDIR/padded
+    make_input padded "$MODEL"
+    touch -d 2020-01-01 "$MODEL"/*
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/home
+    SIZE=$("$WFS" cat "$MODEL" model.gguf | wc -c)
+}
+
+# The size of F16 that a server lists.
+served_size() {
+    rm -f "$BATS_TEST_TMPDIR/address"
+    "$WFS" serve --listen 127.0.0.1:0 a/b="$MODEL" >"$BATS_TEST_TMPDIR/address" 2>/dev/null 3>&- &
+    await test -s "$BATS_TEST_TMPDIR/address"
+    "$PYTHON" - "$(cat "$BATS_TEST_TMPDIR/address")/api/models/a/b-GGUF/tree/main" <<'END'
+import json, sys, urllib.request
+
+print(*(file["size"] for file in json.load(urllib.request.urlopen(sys.argv[1])) if file["path"] == "b-F16.gguf"))
+END
+    kill $!
+    wait $!
+}
+
+@test "a mount knows the size of model.gguf from an earlier one, and reads the tokenizer with the header" {
+    local notes
+    need_fuse
+    make_model
+    OPTIONS=keep=none
+    [ "$(mounted size_of_gguf)" -eq "$SIZE" ]
+    [ ! -e "$XDG_CACHE_HOME" ]
+    OPTIONS=
+    mounted size_of_gguf
+    notes=$(grep '^wfs: note: ' "$SERVER_LOG" || true)
+    has_sizes
+    [ "$(stat -c %a "$XDG_CACHE_HOME/wfs/sizes")" = 600 ]
+    "$WFS" cache ls | grep -q '  sizes$'
+    mounted cmp "$MNT/model.gguf" <("$WFS" cat "$MODEL" model.gguf)
+    mounted cmp "$MNT/gguf/model-Q8_0.gguf" <("$WFS" cat "$MODEL" gguf/model-Q8_0.gguf)
+    [ "$(grep '^wfs: note: ' "$SERVER_LOG" || true)" = "$notes" ]
+    forge_sizes 4096
+    [ "$(mounted size_of_gguf)" -eq $((SIZE + 4096)) ] # without the tokenizer
+    OPTIONS=name=padded2
+    [ "$(mounted size_of_gguf)" -lt $((SIZE + 4096)) ]
+    OPTIONS=
+    printf '\n' >>"$MODEL/tokenizer.json"
+    touch -d 2020-01-01 "$MODEL/tokenizer.json"
+    [ "$(mounted size_of_gguf)" -eq "$SIZE" ]
+    "$WFS" cache rm sizes
+    [ ! -e "$XDG_CACHE_HOME/wfs/sizes" ]
+}
+
+@test "the first read notices a kept size that is wrong, and the next mount has the right one" {
+    need_fuse
+    make_model
+    mounted true
+    forge_sizes 4096
+    serve "$MODEL" "$MNT"
+    [ "$(size_of_gguf)" -eq $((SIZE + 4096)) ]
+    run ! cat "$MNT/model.gguf"
+    run ! cat "$MNT/model.gguf"
+    cmp "$MNT/config.json" "$MODEL/config.json"
+    unmount "$MNT"
+    grep -q "model.gguf: read failed: its size would be $SIZE bytes.*an earlier wfs kept was wrong; mount again" "$SERVER_LOG"
+    mounted cmp "$MNT/model.gguf" <("$WFS" cat "$MODEL" model.gguf)
+}
+
+@test "sizes of another source, of a young one, and what is no record, have no influence" {
+    need_fuse
+    make_model
+    mounted true
+    forge_sizes 4096
+    mkdir "$BATS_TEST_TMPDIR/other"
+    cp -rp "$MODEL" "$BATS_TEST_TMPDIR/other"
+    MODEL=$BATS_TEST_TMPDIR/other/padded
+    [ "$(mounted size_of_gguf)" -eq "$SIZE" ]
+    touch -d '+1 hour' "$MODEL/tokenizer.json"
+    rm "$XDG_CACHE_HOME/wfs/sizes"
+    [ "$(mounted size_of_gguf)" -eq "$SIZE" ]
+    run ! has_sizes
+    touch -d 2020-01-01 "$MODEL/tokenizer.json"
+    mounted true
+    forge_sizes -1000000000000000000
+    [ "$(mounted size_of_gguf)" -eq "$SIZE" ]
+    rm "$XDG_CACHE_HOME/wfs/sizes"
+    mounted true
+    forge_sizes 0 '\x00\xff\x00'
+    [ "$(mounted size_of_gguf)" -eq "$SIZE" ]
+    head -c 3000000 /dev/urandom >"$XDG_CACHE_HOME/wfs/sizes"
+    [ "$(mounted size_of_gguf)" -eq "$SIZE" ]
+}
+
+@test "without a cache, mounts keep no sizes and say nothing" {
+    need_fuse
+    make_model
+    mkdir -p "$XDG_CACHE_HOME/wfs"
+    quiet() {
+        size_of_gguf
+        server_is_quiet
+    }
+    mkfifo "$XDG_CACHE_HOME/wfs/sizes"
+    [ "$(mounted quiet)" -eq "$SIZE" ]
+    rm "$XDG_CACHE_HOME/wfs/sizes"
+    ln -s "$MODEL/config.json" "$XDG_CACHE_HOME/wfs/sizes"
+    [ "$(mounted quiet)" -eq "$SIZE" ]
+    rm "$XDG_CACHE_HOME/wfs/sizes"
+    chmod g+w "$XDG_CACHE_HOME/wfs"
+    [ "$(mounted quiet)" -eq "$SIZE" ]
+    [ ! -e "$XDG_CACHE_HOME/wfs/sizes" ]
+    export XDG_CACHE_HOME=/proc/nothing
+    [ "$(mounted quiet)" -eq "$SIZE" ]
+    unset XDG_CACHE_HOME HOME
+    export CACHE_DIRECTORY=/dev/null
+    [ "$(mounted quiet)" -eq "$SIZE" ]
+}
+
+@test "a server knows the sizes that an earlier one has kept" {
+    local size
+    need_serve
+    make_model
+    size=$(served_size)
+    [ "$(served_size)" -eq "$size" ]
+    forge_sizes 4096
+    [ "$(served_size)" -eq $((size + 4096)) ]
 }

@@ -383,6 +383,7 @@ static bool open_tokens(const struct checkpoint *checkpoint, struct tokens *ret_
         return false;
     const struct vocab_input input = {.checkpoint = checkpoint,
                                       .hparams = ret_tokens->hparams,
+                                      .owner = ret_tokens->hparams,
                                       .architecture = "whisper",
                                       .class_name = "WhisperForConditionalGeneration"};
     enum vocab_result result = VOCAB_FAILED;

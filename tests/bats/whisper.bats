@@ -46,3 +46,8 @@ setup() {
     "$WFS" cat lacking ggml-model.bin | cmp - expected.bin
     "$WFS" info lacking | grep -q "ggml-model.bin, ggml/: added_tokens.json is missing"
 }
+
+@test "ctranslate2/ without a tokenizer says so" {
+    "$WFS" ls -R -l "$HERE/../data/ctranslate2/whisper-int8"
+    fails 1 "tokenizer.json is missing, which the vocabulary is made from" "$WFS" cat "$HERE/../data/ctranslate2/whisper-int8" ctranslate2/float16/vocabulary.json
+}

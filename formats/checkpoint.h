@@ -33,6 +33,7 @@ enum subject {
     SUBJECT_WHISPER,   /* the model as files of whisper.cpp */
     SUBJECT_PIPELINE,  /* the model as a directory of diffusers */
     SUBJECT_REPACKED,  /* the model for MLX with the codes of the source */
+    N_SUBJECTS,
 };
 
 /* One line for the user about an assumption or an omission. */

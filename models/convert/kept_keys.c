@@ -171,7 +171,9 @@ static bool take_kept(struct kept *kept, struct arena *arena)
         (kept->n_subjects > 0 && !gguf_get_array(kvs, notes, arena, &kept->notes, &unused)))
         return false;
     kept->absent = arena_array(arena, kept->n_absent, sizeof *kept->absent);
-    bool taken = kept->notes.count == kept->n_subjects;
+    bool taken = kept->notes.count == kept->n_subjects && (kept->n_subjects == 0 || kept->notes.type == GGUF_STRING);
+    for (size_t i = 0; taken && i < kept->n_subjects; i++)
+        taken = kept->subjects[i] / 2 < N_SUBJECTS;
     for (size_t i = 0; taken && i < kept->n_absent; i++)
         taken = take_outline(kept, i, arena);
     return taken;

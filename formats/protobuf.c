@@ -177,7 +177,7 @@ static bool count_packed(struct protobuf packed, enum protobuf_wire encoding, ui
 bool protobuf_count_numbers(struct protobuf message, uint32_t number, enum protobuf_wire encoding,
                             struct protobuf_numbers *ret_numbers, struct error *error)
 {
-    struct protobuf_field field;
+    struct protobuf_field field = {0};
     uint64_t n_fields = 0, n_packed = 0;
     *ret_numbers = (struct protobuf_numbers){0};
     for (bool more;;) {
@@ -204,7 +204,7 @@ bool protobuf_count_numbers(struct protobuf message, uint32_t number, enum proto
 bool protobuf_read_numbers(struct protobuf message, uint32_t number, enum protobuf_wire encoding, unsigned width,
                            unsigned char *out, struct error *error)
 {
-    struct protobuf_field field;
+    struct protobuf_field field = {0};
     unsigned char bytes[8];
     for (bool more;;) {
         if (!protobuf_next(&message, &field, &more, error))

@@ -26,6 +26,7 @@ struct mounting {
     bool verbose, is_library;
     struct tree *tree;
     const struct checkpoint *checkpoint;
+    struct arena *arena; /* of serve(): the thread that calls ready() and signalled() can end anywhere */
     unsigned n_signals;
 };
 
@@ -39,14 +40,12 @@ static void await_notes(struct tree *tree)
 static void ready(void *context)
 {
     struct mounting *mounting = context;
-    struct arena *arena = arena_new();
     await_notes(mounting->tree);
     for (size_t i = 0, n_notes = checkpoint_notes(mounting->checkpoint); i < n_notes; i++) {
         struct note note = checkpoint_note_at(mounting->checkpoint, i);
         if (!note.is_hint)
-            report_unnamed("note: %s", note_line(note, arena));
+            report_unnamed("note: %s", note_line(note, mounting->arena));
     }
-    arena_free(arena);
     if (mounting->verbose && mounting->is_library)
         report_unnamed("%s is mounted at %s", mounting->checkpoint->path, mounting->mountpoint);
     else if (mounting->verbose && mounting->checkpoint->n_sources == 0)
@@ -100,7 +99,7 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
 {
     const struct options *options = invocation->options;
     const char *path = tree_checkpoint(tree)->path;
-    struct arena *arena = arena_new();
+    struct arena *arena = mounting->arena = arena_new_shared();
     const char *source = local_real_path(path, arena);
     struct served served = {tree, options->mount.uid, options->mount.gid, options->mount.umask, options->mount.only};
     struct session_options session_options = options->mount.session;

@@ -91,10 +91,16 @@ static const struct product late_product = {
 static const char long_key[] = "tokenizer.text", long_text[] = "0123456789";
 static uint64_t kept_bytes;
 
+static void free_keys(void *kvs)
+{
+    gguf_kvs_free(kvs);
+}
+
 static const void *make_keys(const struct product_input *input, struct arena *arena, struct error *error)
 {
     struct gguf_kvs *kvs = arena_alloc(arena, sizeof *kvs);
     *kvs = (struct gguf_kvs){0};
+    arena_on_free(arena, free_keys, kvs);
     gguf_set_text(kvs, long_key, long_text);
     n_made++;
     return kvs;

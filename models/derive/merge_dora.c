@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "models/derive/merging.h"
 #include "quant/views/convert.h"
-#include "quant/views/set_norms.h"
+#include "quant/views/norms.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "models/convert/edits.h"
 #include "models/diffusion/state_dict.h"
 #include "quant/views/convert.h"
-#include "quant/views/half.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "formats/safetensors/write.h"
 #include "models/diffusion/single_file_names.h"
 #include "quant/views/convert.h"
-#include "quant/views/half.h"
 
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Ling and Ring 1 and 2, the first two generations of Bailing, and Sarvam. conversion/bailingmoe.py. */
 #include "models/families/drafts/nextn.h"
-#include "quant/views/column_norm.h"
-#include "quant/views/less_mean.h"
+#include "quant/views/norms.h"
 
 static const struct relation_row common_tensors[] = {
     {"model.word_embeddings", "token_embd", .parallel = "row"},

@@ -29,7 +29,7 @@ struct layout_axis {
     const char *name, *size, *part; /* size: an expression; part: the slice's index, likewise; NULL: the whole axis */
 };
 
-/* A table of rotary positions: see quant/views/rotary.h. All members except `factors` are expressions of numbers. */
+/* A table of rotary positions: see quant/views/positions.h. All members except `factors` are expressions of numbers. */
 struct layout_rotary {
     const char *base, *factors; /* factors: an expression of an array of numbers */
     const char *positions;      /* the number of positions; NULL: the table has the frequencies themselves */

@@ -1,7 +1,7 @@
 #include "models/layouts/making.h"
 
 #include "quant/views/convert.h"
-#include "quant/views/rotary.h"
+#include "quant/views/positions.h"
 
 #include <string.h>
 

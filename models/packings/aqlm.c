@@ -4,7 +4,7 @@
  * vectors in a book; B.codebooks [books, vectors, g, h]; and B.scales [rows / g, 1, 1, 1]: the sum of a vector from
  * each book, first to last, times the scale. */
 #include "models/packings/packed.h"
-#include "quant/views/codebooks.h"
+#include "quant/views/unpack.h"
 
 #include <inttypes.h>
 

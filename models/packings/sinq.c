@@ -8,7 +8,7 @@
  *
  * Source: sinq 0.2, dequantize of its linear layer. */
 #include "models/packings/packed.h"
-#include "quant/views/half.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 

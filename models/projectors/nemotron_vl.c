@@ -1,7 +1,7 @@
 /* Nemotron Nano VL: vision encoder, a RADIO, and the audio encoder of some models, a Parakeet. conversion/nemotron.py,
  * NemotronNanoV2VLModel. */
 #include "models/projectors/projector.h"
-#include "quant/views/bilinear.h"
+#include "quant/views/positions.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Qwen3-TTS: the encoder of a speaker's voice, the predictor of the other codes of a frame, and the decoder of
  * speech_tokenizer/, which makes sound of codes. conversion/qwen3tts.py, Qwen3TTSSpeakerEncoderModel. */
 #include "models/projectors/projector.h"
-#include "quant/arithmetic/exponential.h"
+#include "quant/arithmetic/torch_functions.h"
 #include "quant/views/unpack.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * the names of Qwen3-VL. */
 #include "base/text.h"
 #include "models/projectors/projector.h"
-#include "quant/arithmetic/exponential.h"
+#include "quant/arithmetic/torch_functions.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "models/relation/elementwise.h"
 
 #include "models/relation/facts.h"
-#include "quant/arithmetic/exponential.h"
+#include "quant/arithmetic/torch_functions.h"
 #include "quant/views/unpack.h"
 
 #include <math.h>

@@ -4,7 +4,6 @@
 #include "formats/shape.h"
 #include "quant/views/block_views.h"
 #include "quant/views/convert.h"
-#include "quant/views/nvfp4_groups.h"
 
 #include <inttypes.h>
 #include <stdio.h>

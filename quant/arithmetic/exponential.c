@@ -1,4 +1,4 @@
-#include "quant/arithmetic/exponential.h"
+#include "quant/arithmetic/torch_functions.h"
 
 #include <math.h>
 

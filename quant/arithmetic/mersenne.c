@@ -1,4 +1,4 @@
-#include "quant/arithmetic/mersenne.h"
+#include "quant/arithmetic/torch_functions.h"
 
 #include "base/attempt.h"
 #include "base/lock.h"

@@ -1,4 +1,4 @@
-#include "quant/arithmetic/std_sort.h"
+#include "quant/arithmetic/torch_functions.h"
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "quant/arithmetic/weighted_sum.h"
+#include "quant/arithmetic/torch_sum.h"
 
 #include <arm_neon.h>
 

@@ -1,7 +1,7 @@
 #include "quant/blocks/codes_check.h"
 
+#include "quant/blocks/codes.h"
 #include "quant/blocks/f16.h"
-#include "quant/blocks/scale_form.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "quant/blocks/encoders.h"
-#include "quant/blocks/iq.h"
+#include "quant/blocks/grid.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -8,7 +8,6 @@
 #include "quant/blocks/codes.h"
 #include "quant/blocks/encoders.h"
 #include "quant/blocks/f16.h"
-#include "quant/blocks/scale_form.h"
 
 enum { IQ4_ELEMENTS = 32, IQ4_TRIES = 16 };
 

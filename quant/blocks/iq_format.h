@@ -6,7 +6,7 @@
 #pragma once
 
 #include "quant/blocks/encoders.h"
-#include "quant/blocks/iq.h"
+#include "quant/blocks/grid.h"
 #include "quant/blocks/k_search.h"
 
 enum { IQ_MOST_SUB_BLOCKS = 16, IQ_MOST_SUB_ELEMENTS = 32, IQ_MOST_POINTS = 64 };

@@ -4,7 +4,6 @@
 #include "quant/blocks/codes.h"
 #include "quant/blocks/f16.h"
 #include "quant/blocks/k_format.h"
-#include "quant/blocks/scale_form.h"
 
 static inline void k_codes_block(const struct k_format *format, const float *restrict values, uint8_t *block)
 {

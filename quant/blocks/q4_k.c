@@ -3,7 +3,7 @@
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"
 #include "quant/blocks/k_codes.h"
-#include "quant/blocks/q4_q5_k.h"
+#include "quant/blocks/k_format.h"
 
 enum { QS = 16, BLOCK_BYTES = 144 };
 

@@ -2,7 +2,7 @@
  * qh[32], qs[128]; value = d * scale * level - dmin * minimum. */
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/k_codes.h"
-#include "quant/blocks/q4_q5_k.h"
+#include "quant/blocks/k_format.h"
 
 enum { QH = 16, QS = 48, BLOCK_BYTES = 176 };
 

@@ -2,9 +2,9 @@
  * half away from zero. */
 #include "quant/blocks/block32.h"
 #include "quant/blocks/block32_codes.h"
+#include "quant/blocks/codes.h"
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"
-#include "quant/blocks/scale_form.h"
 #include "quant/blocks/weights.h"
 
 enum { QS = 2, BLOCK_BYTES = 34 };

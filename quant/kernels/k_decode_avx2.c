@@ -1,6 +1,6 @@
 /* Decoders of Q4_K, Q5_K and Q6_K, 32 levels at a time; the files of the formats describe their bytes. */
 #include "quant/blocks/f16.h"
-#include "quant/blocks/q4_q5_k.h"
+#include "quant/blocks/k_format.h"
 #include "quant/kernels/avx2.h"
 
 enum { SUB_ELEMENTS = 32 };

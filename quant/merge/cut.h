@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "quant/arithmetic/std_sort.h"
+#include "quant/arithmetic/torch_functions.h"
 #include "quant/merge/tiles.h"
 
 struct cut {

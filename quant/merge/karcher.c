@@ -1,7 +1,6 @@
 /* karcher: the mean of models on a sphere, found step by step. */
 #include "quant/arithmetic/torch_reduce.h"
 #include "quant/merge/tiles.h"
-#include "quant/merge/trigonometry.h"
 #include "quant/views/convert.h"
 
 #include <assert.h>

@@ -1,6 +1,5 @@
 /* Methods without a base: a weighted sum, and one model times a number. */
 #include "quant/arithmetic/torch_sum.h"
-#include "quant/arithmetic/weighted_sum.h"
 #include "quant/merge/tiles.h"
 #include "quant/views/convert.h"
 

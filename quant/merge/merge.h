@@ -14,7 +14,7 @@
  * torch, aten/src/ATen/native. */
 #pragma once
 
-#include "quant/arithmetic/mersenne.h"
+#include "quant/arithmetic/torch_functions.h"
 #include "quant/views/finding.h"
 #include "quant/views/view.h"
 

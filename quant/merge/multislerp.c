@@ -1,7 +1,6 @@
 /* multislerp: models as points of a sphere around the base, averaged in the tangent space at their weighted mean. */
 #include "quant/arithmetic/torch_reduce.h"
 #include "quant/merge/tiles.h"
-#include "quant/merge/trigonometry.h"
 #include "quant/views/convert.h"
 
 #include <stdlib.h>

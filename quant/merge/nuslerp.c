@@ -3,7 +3,6 @@
 #include "quant/arithmetic/torch_reduce.h"
 #include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/tiles.h"
-#include "quant/merge/trigonometry.h"
 
 #include <assert.h>
 #include <math.h>

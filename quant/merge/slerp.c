@@ -1,7 +1,6 @@
 /* Spherical interpolation of two tensors, each as one vector: slerp. */
 #include "quant/arithmetic/torch_reduce.h"
 #include "quant/merge/tiles.h"
-#include "quant/merge/trigonometry.h"
 
 #include <assert.h>
 #include <math.h>

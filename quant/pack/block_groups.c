@@ -2,8 +2,8 @@
 
 #include "quant/blocks/block32.h"
 #include "quant/blocks/f16.h"
+#include "quant/blocks/k_format.h"
 #include "quant/blocks/q4_q5.h"
-#include "quant/blocks/q4_q5_k.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "quant/views/add_place.h"
+#include "quant/views/positions.h"
 
 #include "base/little_endian.h"
 

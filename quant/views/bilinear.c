@@ -1,4 +1,4 @@
-#include "quant/views/bilinear.h"
+#include "quant/views/positions.h"
 
 #include "base/checked.h"
 #include "base/little_endian.h"

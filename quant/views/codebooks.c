@@ -1,4 +1,4 @@
-#include "quant/views/codebooks.h"
+#include "quant/views/unpack.h"
 
 #include "base/checked.h"
 #include "quant/views/convert.h"

@@ -1,4 +1,4 @@
-#include "quant/views/column_norm.h"
+#include "quant/views/norms.h"
 
 #include "quant/views/convert.h"
 

@@ -47,3 +47,9 @@ const struct view *view_convert(struct arena *arena, const struct view *view, co
 
 /* Returns the view that view_convert() made `view` from, else `view`: a computation that goes on rounds only once. */
 const struct view *view_unrounded(const struct view *view);
+
+/* Conversion to F16 with one rounding, to nearest even, whatever the stored type is: view_convert() rounds F64 to F32
+ * first. */
+
+/* Returns the elements as F16; too large ones are infinite. The view's dtype must have an F32 form. */
+const struct view *view_half(struct arena *arena, const struct view *view);

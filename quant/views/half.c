@@ -1,7 +1,6 @@
-#include "quant/views/half.h"
+#include "quant/views/convert.h"
 
 #include "base/little_endian.h"
-#include "quant/views/convert.h"
 
 #include <math.h>
 #include <string.h>

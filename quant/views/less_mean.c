@@ -1,4 +1,4 @@
-#include "quant/views/less_mean.h"
+#include "quant/views/norms.h"
 
 #include "base/little_endian.h"
 #include "quant/arithmetic/torch_sum.h"

@@ -2,7 +2,6 @@
 
 #include "base/little_endian.h"
 #include "quant/views/convert.h"
-#include "quant/views/product_terms.h"
 
 #include <assert.h>
 #include <stdint.h>

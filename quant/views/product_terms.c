@@ -3,7 +3,7 @@
  *
  * Four terms at a time share one read and write of a sum; four rows share the conversion of a term to F64; the sums of
  * COLUMNS columns stay in the first-level cache. */
-#include "quant/views/product_terms.h"
+#include "quant/views/product.h"
 
 #ifdef LEVEL
 #define NAME_OF(level)  add_terms_##level

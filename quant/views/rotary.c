@@ -1,4 +1,4 @@
-#include "quant/views/rotary.h"
+#include "quant/views/positions.h"
 
 #include "base/little_endian.h"
 

@@ -1,4 +1,4 @@
-#include "quant/views/rounded.h"
+#include "quant/views/combine.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "quant/views/row_map.h"
 
+#include "quant/views/combine.h"
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"
 #include "quant/views/finding.h"
-#include "quant/views/rounded.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "quant/views/set_norms.h"
+#include "quant/views/norms.h"
 
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"

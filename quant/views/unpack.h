@@ -66,3 +66,13 @@ const struct view *view_combine_centered(struct arena *arena, const struct view 
 const struct view *view_combine_one(struct arena *arena, const struct view *left, enum combination op,
                                     const struct view *right);
 const struct view *view_combine_number(struct arena *arena, const struct view *left, enum combination op, float number);
+
+/* Codebooks: each code stands for a vector, and the vectors of several books are added. unpack.h states the rules of
+ * these views. */
+
+enum { CODEBOOKS_MAX = 256, CODEBOOKS_MAX_VECTORS = 1 << 16, CODEBOOKS_MAX_ELEMENTS = 1 << 22 };
+
+/* Returns F32 [a, b, g * h] from codes [a, b, books] of one or two bytes and books [books, vectors, g, h], which can be
+ * decoded: the sum of the books' vectors that the codes select, in the order of the books. A code counts modulo the
+ * number of vectors of a book, a power of two. Each read reads the books again. */
+const struct view *view_codebooks(struct arena *arena, const struct view *codes, const struct view *books);

@@ -2,8 +2,8 @@
 
 #include "base/little_endian.h"
 #include "models/family/tensors.h"
-#include "quant/views/add_place.h"
 #include "quant/views/convert.h"
+#include "quant/views/positions.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * A GGUF has one table of tokens: the embedding of text after a projection of two layers, then that of codes. */
 #include "base/text.h"
 #include "models/families/shared.h"
-#include "quant/arithmetic/exponential.h"
+#include "quant/arithmetic/torch_functions.h"
 #include "quant/views/product.h"
 #include "quant/views/unpack.h"
 

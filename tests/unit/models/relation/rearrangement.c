@@ -4,7 +4,7 @@
 #include "models/relation/facts.h"
 #include "quant/views/block_views.h"
 #include "quant/views/convert.h"
-#include "quant/views/less_mean.h"
+#include "quant/views/norms.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

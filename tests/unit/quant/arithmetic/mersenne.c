@@ -1,5 +1,5 @@
 /* mt19937 from any place. Expected words: numpy's RandomState. */
-#include "quant/arithmetic/mersenne.h"
+#include "quant/arithmetic/torch_functions.h"
 
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
 /* The order of equal elements against libstdc++'s own: the table is made by tests/data/make_sorts.cc. */
-#include "quant/arithmetic/std_sort.h"
+#include "quant/arithmetic/torch_functions.h"
 
 #include "tests/unit/check.h"
 

@@ -1,6 +1,6 @@
 /* Weighted sums of BF16 numbers: expected values are exact fractions in Python, rounded after each operation; fast
  * kernels give the bits of the portable one for any numbers, at all alignments, without touching what is around. */
-#include "quant/arithmetic/weighted_sum.h"
+#include "quant/arithmetic/torch_sum.h"
 
 #include "base/little_endian.h"
 #include "tests/unit/quant/levels.h"

@@ -3,8 +3,8 @@
  */
 #include "quant/merge/merge.h"
 
+#include "quant/views/combine.h"
 #include "quant/views/convert.h"
-#include "quant/views/rounded.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

@@ -1,5 +1,5 @@
 /* Numbers plus or minus their places, also in ranges and past the ends of I64. */
-#include "quant/views/add_place.h"
+#include "quant/views/positions.h"
 
 #include "base/little_endian.h"
 #include "tests/unit/check.h"

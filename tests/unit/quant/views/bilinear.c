@@ -1,6 +1,6 @@
 /* Pictures made larger and smaller. Expected: FNV-1a of the bytes of torch.nn.functional.interpolate(mode='bilinear',
  * align_corners=True) of torch 2.9.1 for the same pictures, as positions of a vision tower are put to it. */
-#include "quant/views/bilinear.h"
+#include "quant/views/positions.h"
 #include "tests/unit/check.h"
 
 enum { CHANNELS = 16, MOST = 25 * CHANNELS };

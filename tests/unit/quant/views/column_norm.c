@@ -1,8 +1,8 @@
 /* Columns divided by their norms: expected values of torch 2.9.1. */
-#include "quant/views/column_norm.h"
 #include "models/convert/model.h"
 #include "models/formats.h"
 #include "quant/views/convert.h"
+#include "quant/views/norms.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 #include "tests/unit/write_safetensors.h"

@@ -1,5 +1,5 @@
 /* Conversion to F16 with one rounding. Expected values are numpy's: numpy.float64(x).astype(numpy.float16). */
-#include "quant/views/half.h"
+#include "quant/views/convert.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"

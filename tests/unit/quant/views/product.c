@@ -2,7 +2,6 @@
 #include "quant/views/product.h"
 
 #include "quant/views/convert.h"
-#include "quant/views/product_terms.h"
 #include "tests/unit/numbers.h"
 #include "tests/unit/quant/levels.h"
 

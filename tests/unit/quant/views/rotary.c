@@ -1,7 +1,7 @@
 /* Tables of rotary positions. Expected values: the hash of the table is from a file that TensorRT-LLM's converter
  * wrote (Phi-3-mini-4k-instruct, embed_positions_for_gpt_attention and rotary_inv_freq: all factors 1); the others are
- * numpy 1.26.4's, by the formula that quant/views/rotary.h names. */
-#include "quant/views/rotary.h"
+ * numpy 1.26.4's, by the formula that quant/views/positions.h names. */
+#include "quant/views/positions.h"
 
 #include "base/little_endian.h"
 #include "base/sha256.h"

@@ -1,5 +1,5 @@
 /* Rows and columns with new norms: expected values of numpy, in F64 rounded to F32. */
-#include "quant/views/set_norms.h"
+#include "quant/views/norms.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

@@ -5,7 +5,7 @@
  * Each format probes an input and returns how sure it is; the surest format opens the input. If two formats are equally
  * sure, the error names both. Formats of single files also read one file into a checkpoint that another format is
  * opening (the shards of a directory). To add a format: `formats/x/read.c` exporting `const struct format x_format`,
- * its declaration in formats/readers.h, and a row in the program's table. */
+ * its declaration in formats/format.h, and a row in the program's table. */
 #pragma once
 
 #include "formats/checkpoint.h"
@@ -85,3 +85,10 @@ bool format_is_companion(const char *name);
 /* Adds the files of the directory that are not weights as side files, sub-directories included (collect_side_files.c
  * states the rules), and lists the others as hidden. Files that cannot be shown become notes, never errors. */
 void format_add_side_files(struct checkpoint *checkpoint, const struct input *input);
+
+/* Formats whose readers need nothing from models/. A program's table lists the formats that it links. */
+
+extern const struct format ctranslate2_format, dcp_format, deepspeed_format, flax_format, ggml_format, gguf_format,
+    hdf5_format, huggingface_format, keras_format, mistral_format, nemo_format, numpy_format, onnx_format, orbax_format,
+    paddle_format, pipeline_format, pt2_format, safetensors_format, parts_format, tensorflow_format,
+    tensorflow_graph_format, tensorizer_format, tflite_format, torch_format;

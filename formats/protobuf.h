@@ -5,7 +5,7 @@
  * the Protocol Buffers documentation. */
 #pragma once
 
-#include "formats/zip/window.h"
+#include "formats/window.h"
 
 struct protobuf {
     struct window *window;

@@ -1,4 +1,4 @@
-#include "formats/tiles.h"
+#include "formats/shape.h"
 
 #include "base/system.h"
 

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/protobuf.h"
-#include "formats/zip/gzip.h"
+#include "formats/zip/deflate_index.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

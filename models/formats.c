@@ -1,6 +1,6 @@
 #include "models/formats.h"
 
-#include "formats/readers.h"
+#include "formats/format.h"
 
 extern const struct format meta_format, recipe_format;
 

@@ -10,7 +10,7 @@
  * (QuantState.as_dict()) and nn/modules.py. */
 #include "products/product.h"
 
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/config/saved_config.h"
 #include "models/engines/loaded.h"
 #include "models/facts.h"

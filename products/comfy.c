@@ -13,7 +13,7 @@
 #include "products/product.h"
 
 #include "base/text.h"
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
 #include "quant/pack/grouped.h"

@@ -9,7 +9,7 @@
 #include "products/product.h"
 
 #include "formats/documents.h"
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/derive/plain_config.h"
 #include "models/engines/mlx_families.h"
 #include "models/engines/mlx_tensors.h"

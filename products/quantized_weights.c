@@ -1,6 +1,6 @@
 #include "products/quantized_weights.h"
 
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/huggingface/hf_model.h"
 #include "models/shown_tensors.h"
 #include "quant/views/convert.h"

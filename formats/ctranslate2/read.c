@@ -10,10 +10,10 @@
  * Source: CTranslate2, python/ctranslate2/specs/model_spec.py, _serialize(); src/models/model.cc, Model::load(). */
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/ctranslate2/types.h"
-#include "formats/file_cursor.h"
-#include "formats/readers.h"
+#include "formats/ctranslate2/write.h"
+#include "formats/format.h"
 #include "formats/shape.h"
+#include "formats/window.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 #include "formats/ctranslate2/write.h"
 
-#include "formats/ctranslate2/types.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/attempt.h"
 #include "base/lock.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "quant/views/dependencies.h"
 #include "sources/source.h"
 

@@ -1,7 +1,7 @@
-#include "formats/dcp/object.h"
+#include "formats/dcp/chunk.h"
 
 #include "formats/checkpoint_builder.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "formats/zip/zip.h"
 #include "sources/source.h"
 

@@ -6,7 +6,7 @@
  * training, whose files have further numbers in their names, are refused. */
 #include "base/text.h"
 #include "formats/deepspeed/gather.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "formats/torch/tensors.h"
 
 #include <ctype.h>

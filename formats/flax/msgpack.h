@@ -4,7 +4,7 @@
  * is allocated. */
 #pragma once
 
-#include "formats/zip/window.h"
+#include "formats/window.h"
 
 enum msgpack_kind {
     MSGPACK_NIL,

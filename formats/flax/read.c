@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/flax/msgpack.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "formats/shape.h"
 #include "text/json_write.h"
 

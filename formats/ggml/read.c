@@ -16,10 +16,10 @@
  * Source: whisper.cpp, whisper_model_load(); llama.cpp, convert_llama_ggml_to_gguf.py. */
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/file_cursor.h"
+#include "formats/format.h"
 #include "formats/ggml/whisper.h"
-#include "formats/readers.h"
 #include "formats/shape.h"
+#include "formats/window.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/format.h"
 #include "formats/gguf/kv.h"
-#include "formats/readers.h"
 #include "formats/shape.h"
 #include "formats/shard_name.h"
 

@@ -1,7 +1,7 @@
 #include "formats/hdf5/chunked.h"
 
 #include "base/checked.h"
-#include "formats/hdf5/tree2.h"
+#include "formats/hdf5/file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "formats/hdf5/dataset.h"
 
 #include "base/checked.h"
-#include "formats/hdf5/heap.h"
+#include "formats/hdf5/file.h"
 #include "formats/shape.h"
 
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* An HDF5 dataset as its messages describe it. */
 #pragma once
 
-#include "formats/hdf5/datatype.h"
-#include "formats/hdf5/filters.h"
+#include "formats/hdf5/object.h"
 
 /* HDF5's own limit. */
 enum { HDF5_MAX_RANK = 32 };

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "formats/zip/window.h"
+#include "formats/window.h"
 
 /* The address of something that is not in the file. */
 #define HDF5_UNDEFINED UINT64_MAX
@@ -61,3 +61,44 @@ bool hdf5_refuse(const struct hdf5 *file, uint64_t address, const char *reason, 
 
 /* Returns Bob Jenkins' lookup3 of the bytes, hashlittle() with the start value 0: HDF5's checksum. */
 uint32_t hdf5_lookup3(const unsigned char *bytes, size_t length);
+
+/* The heaps of HDF5 that hold names and links: local heaps, fractal heaps, and global heaps for attributes' texts. */
+
+/* The texts of a symbol table. */
+struct hdf5_local_heap {
+    char *texts; /* on the heap, NUL-terminated */
+    uint64_t length;
+};
+
+bool hdf5_local_heap_read(struct hdf5 *file, uint64_t address, struct hdf5_local_heap *heap, struct error *error);
+
+/* A fractal heap: objects in blocks that double. */
+struct hdf5_fractal_heap {
+    uint64_t address, start_size, most_direct, root;
+    unsigned id_length, table_width, offset_width, length_width, n_rows; /* rows of the root; 0: it is a direct block */
+};
+
+bool hdf5_fractal_heap_read(struct hdf5 *file, uint64_t address, struct hdf5_fractal_heap *heap, struct error *error);
+
+/* Finds the object of an id, which has id_length bytes. Fails for objects outside the heap's blocks. */
+bool hdf5_fractal_heap_find(struct hdf5 *file, const struct hdf5_fractal_heap *heap, const unsigned char *id,
+                            uint64_t *ret_address, uint64_t *ret_length, struct error *error);
+
+/* Returns object `index` of the global heap at an address, NUL-terminated, which the caller frees; NULL on failure.
+ * Fails above `limit` bytes. */
+char *hdf5_global_heap_text(struct hdf5 *file, uint64_t address, uint64_t index, size_t limit, size_t *ret_length,
+                            struct error *error);
+
+/* B-trees of version 2, which index the links of large groups and the chunks of some datasets. */
+
+struct hdf5_tree2 {
+    unsigned type;
+    size_t record_size;
+};
+
+/* Takes a record of `tree->record_size` bytes; returns false, with an error, to stop. */
+typedef bool hdf5_take_record(void *context, const struct hdf5_tree2 *tree, const unsigned char *record,
+                              struct error *error);
+
+/* Calls take() for each record of the tree at an address, in no particular order. */
+bool hdf5_tree2_read(struct hdf5 *file, uint64_t address, hdf5_take_record *take, void *context, struct error *error);

@@ -1,4 +1,4 @@
-#include "formats/hdf5/filters.h"
+#include "formats/hdf5/object.h"
 
 #include "base/checked.h"
 

@@ -1,8 +1,7 @@
-#include "formats/hdf5/group.h"
+#include "formats/hdf5/object.h"
 
 #include "base/checked.h"
-#include "formats/hdf5/heap.h"
-#include "formats/hdf5/tree2.h"
+#include "formats/hdf5/file.h"
 #include "formats/tensor_set.h"
 
 #include <stdlib.h>

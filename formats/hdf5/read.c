@@ -9,9 +9,9 @@
 #include "base/text_index.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/format.h"
 #include "formats/hdf5/chunked.h"
-#include "formats/hdf5/group.h"
-#include "formats/readers.h"
+#include "formats/hdf5/object.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "formats/hdf5/tree2.h"
+#include "formats/hdf5/file.h"
 
 #include "base/arena.h"
 #include "base/checked.h"

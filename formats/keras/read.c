@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/documents.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "formats/zip/deflate_index.h"
 #include "sources/inner_path.h"
 #include "sources/source.h"

@@ -5,9 +5,9 @@
  * it, is inflated as a whole when it is opened, to find its members, and then piece by piece. */
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/format.h"
 #include "formats/nemo/tar.h"
-#include "formats/readers.h"
-#include "formats/zip/gzip.h"
+#include "formats/zip/deflate_index.h"
 #include "sources/inner_path.h"
 #include "sources/source.h"
 

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "formats/shape.h"
 #include "formats/torch/legacy.h"
 #include "formats/zip/deflate_index.h"

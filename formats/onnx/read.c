@@ -7,8 +7,8 @@
  *
  * The file is one protocol buffer, of which only headers are read. The walk keeps a stack instead of recursing. */
 #include "base/text.h"
+#include "formats/format.h"
 #include "formats/onnx/tensor.h"
-#include "formats/readers.h"
 
 #include <stdlib.h>
 #include <string.h>

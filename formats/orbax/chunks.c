@@ -6,7 +6,7 @@
 #include "base/lock.h"
 #include "formats/bits.h"
 #include "formats/tensor_set.h"
-#include "formats/tensorflow/crc32c.h"
+#include "formats/tensorflow/table.h"
 #include "sources/chunk_cache.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
-#include "formats/orbax/codecs.h"
+#include "formats/orbax/zarr.h"
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "formats/tensorflow/crc32c.h"
+#include "formats/tensorflow/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * unless said otherwise. Tables are stored column by column. */
 #include "base/buffer.h"
 #include "base/checked.h"
-#include "formats/orbax/codecs.h"
 #include "formats/orbax/value_store.h"
-#include "formats/tensorflow/crc32c.h"
+#include "formats/orbax/zarr.h"
+#include "formats/tensorflow/table.h"
 #include "sources/inner_path.h"
 
 #include <inttypes.h>

@@ -9,7 +9,6 @@
 #include "formats/documents.h"
 #include "formats/format.h"
 #include "formats/orbax/chunks.h"
-#include "formats/readers.h"
 #include "text/json.h"
 
 #include <stdlib.h>

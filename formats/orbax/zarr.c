@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/shape.h"
-#include "formats/torch/torch_dtypes.h"
+#include "formats/torch/tensors.h"
 #include "text/json.h"
 
 #include <inttypes.h>

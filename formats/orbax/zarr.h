@@ -6,8 +6,11 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "formats/orbax/codecs.h"
 #include "quant/blocks/dtype.h"
+
+#include <stddef.h>
+
+enum codec { CODEC_ZSTD, CODEC_GZIP /* or zlib */, CODEC_CRC32C /* four bytes at the end */ };
 
 enum { ZARR_MAX_RANK = 16, ZARR_MAX_CODECS = 4 };
 
@@ -46,3 +49,15 @@ uint64_t zarr_grid(const struct zarr_array *array, unsigned dimension);
 /* Writes the key of a chunk of the grid, without the array's name. */
 enum { ZARR_KEY = 8 + 21 * ZARR_MAX_RANK };
 void zarr_key(const struct zarr_array *array, uint64_t number, char out[ZARR_KEY]);
+
+/* Decompressors of Orbax's files: zstd and gzip.
+ *
+ * Sizes are known or bounded before anything is allocated. */
+
+/* Decodes a chunk into exactly `length` bytes. Returns NULL, or what is wrong. */
+const char *codec_decode(enum codec codec, const unsigned char *bytes, size_t n_bytes, unsigned char *out,
+                         size_t length);
+
+/* Decodes zstd's data of an unknown size, at most `limit` bytes, into memory that the caller frees; NULL if they are
+ * damaged or larger. */
+unsigned char *codec_decode_zstd(const unsigned char *bytes, size_t n_bytes, size_t limit, size_t *ret_length);

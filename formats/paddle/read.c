@@ -4,8 +4,8 @@
  * Files of paddle.save() are pickles: formats/torch. */
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/format.h"
 #include "formats/paddle/static.h"
-#include "formats/readers.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/file_cursor.h"
 #include "formats/protobuf.h"
 #include "formats/shape.h"
+#include "formats/window.h"
 #include "text/json.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "formats/safetensors/hash_order.h"
+#include "formats/safetensors/safetensors.h"
 
 #include "base/arena.h"
 

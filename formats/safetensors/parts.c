@@ -9,10 +9,9 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/readers.h"
-#include "formats/safetensors/read.h"
+#include "formats/format.h"
+#include "formats/safetensors/safetensors.h"
 #include "formats/shape.h"
-#include "formats/tiles.h"
 #include "text/json.h"
 
 #include <inttypes.h>

@@ -4,13 +4,13 @@
  * on purpose, it refuses duplicate keys, as the format's description demands, two spellings that only the crate's JSON
  * library accepts (a tensor as an array, a dtype as an object), names of more than TENSOR_MAX_NAME bytes, and more than
  * SHAPE_MAX_RANK dimensions. */
-#include "formats/safetensors/read.h"
+#include "formats/safetensors/safetensors.h"
 
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "formats/shape.h"
 #include "text/json.h"
 

@@ -1,4 +1,4 @@
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 
 #include "base/checked.h"
 #include "base/text.h"

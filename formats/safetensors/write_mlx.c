@@ -1,6 +1,5 @@
 #include "base/checked.h"
-#include "formats/safetensors/hash_order.h"
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "formats/shape.h"
 #include "text/json_write.h"
 

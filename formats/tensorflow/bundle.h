@@ -2,6 +2,7 @@
  * tensor_bundle.cc and saved_tensor_slice_util.cc of TensorFlow. */
 #pragma once
 
+#include "formats/checkpoint.h"
 #include "formats/protobuf.h"
 #include "formats/shape.h"
 
@@ -38,3 +39,10 @@ bool bundle_read_entry(struct protobuf message, struct bundle_entry *ret_entry, 
  * the place. Returns false if the key is damaged. */
 bool bundle_read_slice_key(const char *key, size_t length, char *name, size_t *ret_name_length,
                            struct bundle_slice *ret_slice);
+
+/* Constants of TensorFlow's graphs. */
+
+/* Adds the constants in the first graph of a SavedModel and in its functions, by the names that graph.c gives them, to
+ * `tensors`, which lives in the checkpoint's arena, like the file. A graph without constants is no error. */
+bool saved_model_read(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
+                      struct error *error);

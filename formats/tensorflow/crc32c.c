@@ -1,4 +1,4 @@
-#include "formats/tensorflow/crc32c.h"
+#include "formats/tensorflow/table.h"
 
 enum { BITS = 4, STEPS = 1 << BITS };
 

@@ -5,13 +5,12 @@
  * one is repeated, however many that are, and without any all are zeros. Texts are listed without values. Source:
  * saved_model.proto, meta_graph.proto, graph.proto, function.proto, node_def.proto, attr_value.proto and tensor.proto
  * of TensorFlow; Tensor::FromProto(). */
-#include "formats/tensorflow/graph.h"
+#include "formats/tensorflow/bundle.h"
 
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
+#include "formats/format.h"
 #include "formats/protobuf.h"
-#include "formats/readers.h"
-#include "formats/tensorflow/bundle.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,11 +10,10 @@
 #include "base/text.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/readers.h"
+#include "formats/format.h"
+#include "formats/shape.h"
 #include "formats/tensorflow/bundle.h"
-#include "formats/tensorflow/graph.h"
 #include "formats/tensorflow/table.h"
-#include "formats/tiles.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "formats/tensorflow/snappy.h"
+#include "formats/tensorflow/table.h"
 
 #include "base/arena.h"
 #include "base/checked.h"

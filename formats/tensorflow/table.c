@@ -3,8 +3,6 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "base/text.h"
-#include "formats/tensorflow/crc32c.h"
-#include "formats/tensorflow/snappy.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

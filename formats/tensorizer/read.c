@@ -9,10 +9,10 @@
 #include "base/buffer.h"
 #include "base/checked.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/file_cursor.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "formats/shape.h"
-#include "formats/torch/torch_dtypes.h"
+#include "formats/torch/tensors.h"
+#include "formats/window.h"
 #include "text/json.h"
 
 #include <inttypes.h>

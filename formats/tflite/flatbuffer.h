@@ -6,7 +6,7 @@
  * FlatBuffers documentation. */
 #pragma once
 
-#include "formats/zip/window.h"
+#include "formats/window.h"
 
 enum { FLATBUFFER_FIELDS = 16 };
 

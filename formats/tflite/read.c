@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 #include "base/text_index.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "formats/shape.h"
 #include "formats/tflite/flatbuffer.h"
 #include "formats/zip/zip.h"

@@ -11,7 +11,7 @@
 
 #include "formats/checkpoint.h"
 #include "formats/torch/pickle.h"
-#include "formats/torch/torch_dtypes.h"
+#include "quant/blocks/dtype.h"
 
 /* The bytes of the file that a tensor is made from, compressed or not: two tensors have equal or disjoint bytes. */
 struct torch_stored {
@@ -166,3 +166,17 @@ const char *torch_extras(struct arena *arena, struct pickle_node *root, bool *re
 /* Reads data.pkl of a zip archive of torch as a graph, in the arena, which must be freed before the source is closed:
  * the values without the tensors, which a reader of several archives needs to join them. Fails for other containers. */
 bool torch_values_read(struct pickle *pickle, const struct source *source, struct arena *arena, struct error *error);
+
+/* The element types of torch, by the names that pickles use. */
+
+struct torch_dtype {
+    const char *name;        /* of the constant torch.NAME */
+    const char *storage;     /* of the storage class; NULL: none */
+    const char *dtype;       /* the name of wfs's dtype */
+    uint8_t component_bytes; /* bytes of one number, with one sign: half an element if complex */
+    bool quantized;          /* the values need scales that are kept elsewhere */
+};
+
+/* Return the row of that name ("float32") or storage ("FloatStorage"), or NULL. */
+const struct torch_dtype *torch_dtype_by_name(const char *name);
+const struct torch_dtype *torch_dtype_by_storage(const char *name);

@@ -1,4 +1,4 @@
-#include "formats/torch/torch_dtypes.h"
+#include "formats/torch/tensors.h"
 
 #include <string.h>
 

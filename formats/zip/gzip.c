@@ -1,8 +1,7 @@
-#include "formats/zip/gzip.h"
+#include "formats/zip/deflate_index.h"
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "formats/zip/deflate_index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 
 #include "base/binary_search.h"
 #include "base/checked.h"
+#include "formats/window.h"
 #include "formats/zip/libzip.h"
-#include "formats/zip/window.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "models/diffusion/single_file.h"
 
 #include "base/text.h"
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/diffusion/single_file_names.h"
 #include "quant/views/convert.h"
 

@@ -3,7 +3,7 @@
 #include "base/binary_search.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/diffusion/naming.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"

@@ -79,3 +79,21 @@ bool add_rope_freqs(struct model_builder *builder, struct error *error);
  * the keys for the files' template; without one, after_vocab notes that, and leaves the place to the user's. */
 bool hold_chat_template(struct model_builder *builder, struct error *error);
 bool release_chat_template(struct model_builder *builder, const struct vocab_input *input, struct error *error);
+
+/* The factors by which Llama 3 slows its rotary frequencies. */
+
+struct rope_freqs {
+    double theta, factor, low_factor, high_factor, old_context; /* as in rope_scaling of config.json */
+};
+
+/* Returns the factor for the frequency of dimension 2 i, whose exponent is 2 i / dimensions. */
+float rope_freq_factor(const struct rope_freqs *scaling, float exponent);
+
+/* Reports whether the rope is scaled the Llama 3 way. */
+bool rope_is_llama3(const struct model_builder *builder);
+
+/* Adds rope_freqs.weight for such a rope, which turns `turned` of `head_dim` dimensions; the others get factors of 1.
+ * `factor` is the default for a rope without a factor. Like the converter's classes, computes in F32 or, `in_doubles`,
+ * in doubles. */
+bool rope_freqs_add(struct model_builder *builder, double factor, double turned, double head_dim, bool in_doubles,
+                    struct error *error);

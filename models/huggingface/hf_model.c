@@ -4,7 +4,7 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/documents.h"
 #include "formats/format.h"
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/config/hparams.h"
 #include "models/convert/left_out.h"
 #include "models/facts.h"

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "formats/documents.h"
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/facts.h"
 #include "models/layouts/making.h"
 #include "sources/location.h"

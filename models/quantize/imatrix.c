@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/little_endian.h"
 #include "base/text.h"
-#include "formats/readers.h"
+#include "formats/format.h"
 #include "quant/views/convert.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * read or refused with one line. */
 #include "formats/dcp/chunk.h"
 #include "formats/dcp/metadata.h"
-#include "formats/tiles.h"
+#include "formats/shape.h"
 
 #include "tests/fuzz/read_tensors.h"
 

@@ -1,5 +1,5 @@
 /* Any bytes as a file of FORMAT, without other files that it names. */
-#include "formats/readers.h"
+#include "formats/format.h"
 
 #include "tests/fuzz/read_tensors.h"
 

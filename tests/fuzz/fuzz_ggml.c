@@ -3,8 +3,6 @@
 
 #include "formats/ggml/whisper.h"
 
-extern const struct format ggml_format;
-
 static void read_header(const uint8_t *data, size_t size)
 {
     struct error error = {""};

@@ -7,8 +7,6 @@
 
 #include "formats/gguf/kv.h"
 
-extern const struct format gguf_format;
-
 static void check_tensors(const struct checkpoint *checkpoint)
 {
     uint64_t end = 0;

@@ -4,8 +4,6 @@
 
 #include "tests/fuzz/read_tensors.h"
 
-extern const struct format hdf5_format;
-
 /* Corrects the checksum of the superblock, and of object headers that have one. */
 static void correct_checksums(uint8_t *bytes, size_t size)
 {

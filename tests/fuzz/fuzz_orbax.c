@@ -1,13 +1,11 @@
 /* Any bytes as an Orbax checkpoint: four bytes that give the length of manifest.ocdbt, the manifest, and the data file
  * d/x. A reader checks checksums, so the harness corrects those of the manifest and of nodes first, and the length of
  * the manifest. */
-#include "formats/tensorflow/crc32c.h"
+#include "formats/tensorflow/table.h"
 
 #include "tests/fuzz/read_tensors.h"
 
 #include <sys/stat.h>
-
-extern const struct format orbax_format;
 
 enum { HEAD = 12, CHECKSUM = 4 };
 

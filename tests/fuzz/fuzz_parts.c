@@ -2,7 +2,7 @@
  * its data bytes, a space and its header.
  *
  * Holds for what is accepted: the elements are as many as dtype and shape say, and can be read. */
-#include "formats/readers.h"
+#include "formats/format.h"
 
 #include "tests/fuzz/read_tensors.h"
 

@@ -7,8 +7,6 @@
 
 #include "tests/fuzz/fuzz.h"
 
-extern const struct format safetensors_format;
-
 static void check_tensors(const struct checkpoint *checkpoint, uint64_t size)
 {
     uint64_t first = size, total = 0;

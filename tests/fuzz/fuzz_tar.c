@@ -2,7 +2,7 @@
  *
  * Holds: members are inside the file and one after the other; what is refused is refused with one line. */
 #include "formats/nemo/tar.h"
-#include "formats/zip/gzip.h"
+#include "formats/zip/deflate_index.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,6 @@
  *
  * Holds: whatever is refused is refused with one line, and nothing is larger than its limit. */
 #include "formats/tensorflow/bundle.h"
-#include "formats/tensorflow/snappy.h"
 #include "formats/tensorflow/table.h"
 
 #include "tests/fuzz/fuzz.h"

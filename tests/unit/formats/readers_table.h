@@ -1,7 +1,7 @@
 /* The formats that tests of formats/ open checkpoints in. */
 #pragma once
 
-#include "formats/readers.h"
+#include "formats/format.h"
 
 static const struct format *const readers[] = {
     &dcp_format,

@@ -1,5 +1,5 @@
 /* Filters of chunks, undone. The checksum and the LZF data are h5py's, for chunks of these bytes. */
-#include "formats/hdf5/filters.h"
+#include "formats/hdf5/object.h"
 
 #include "tests/unit/check.h"
 

@@ -1,5 +1,4 @@
 /* Orbax: directories whose arrays TensorStore wrote (tests/data/make_orbax.py), whole and damaged. */
-#include "formats/orbax/codecs.h"
 #include "formats/orbax/zarr.h"
 
 #include "tests/unit/formats/torch/archive.h"

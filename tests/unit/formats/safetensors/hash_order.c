@@ -1,5 +1,5 @@
 /* The walk through a table of std::unordered_map<std::string, ...>, as libstdc++ has it. */
-#include "formats/safetensors/hash_order.h"
+#include "formats/safetensors/safetensors.h"
 
 #include "tests/unit/check.h"
 

@@ -1,6 +1,6 @@
 /* Files as the safetensors library wrote them (tests/data/make_safetensors.py): their tensors, in any order, give the
  * same files. */
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 
 #include "base/little_endian.h"
 #include "formats/checkpoint.h"

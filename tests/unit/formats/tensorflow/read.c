@@ -1,6 +1,5 @@
 /* TensorFlow checkpoints: indexes written by hand. */
-#include "formats/tensorflow/crc32c.h"
-#include "formats/tensorflow/snappy.h"
+#include "formats/tensorflow/table.h"
 #include "tests/unit/formats/torch/archive.h"
 
 static const struct open_options defaults;

@@ -3,7 +3,7 @@
 #include "fs/tree/content_options.h"
 
 #include "formats/gguf/write.h"
-#include "formats/safetensors/write.h"
+#include "formats/safetensors/safetensors.h"
 #include "models/formats.h"
 #include "tests/unit/check.h"
 #include "tests/unit/notes.h"

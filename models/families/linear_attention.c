@@ -1,4 +1,6 @@
-#include "models/families/gated_delta.h"
+#include "models/families/linear_attention.h"
+
+#include "base/text.h"
 #include "models/families/layers.h"
 
 #include <stdlib.h>
@@ -143,4 +145,57 @@ bool gated_delta_emit_sections(struct model_builder *builder, struct error *erro
     gguf_set_array(&builder->model->kvs, builder_key(builder, "rope.dimension_sections"), GGUF_I32,
                    sizeof sections / sizeof *sections, &elements);
     return true;
+}
+
+#define KDA(at)                                                                                                        \
+    {at ".dt_bias", "blk.{}.ssm_dt.bias", .parallel = "row"}, {at ".b_proj", "blk.{}.ssm_beta", .parallel = "row"},    \
+        {at ".q_conv1d", "blk.{}.ssm_conv1d_q", "c 1 k -> 1 c 1 k", "c", .when = "!flat_convolution"},                 \
+        {at ".k_conv1d", "blk.{}.ssm_conv1d_k", "c 1 k -> 1 c 1 k", "c", .when = "!flat_convolution"},                 \
+        {at ".v_conv1d", "blk.{}.ssm_conv1d_v", "c 1 k -> 1 c 1 k", "c", .when = "!flat_convolution"},                 \
+        {at ".q_conv1d", "blk.{}.ssm_conv1d_q", "c k -> 1 c 1 k", "c", .when = "flat_convolution"},                    \
+        {at ".k_conv1d", "blk.{}.ssm_conv1d_k", "c k -> 1 c 1 k", "c", .when = "flat_convolution"},                    \
+        {at ".v_conv1d", "blk.{}.ssm_conv1d_v", "c k -> 1 c 1 k", "c", .when = "flat_convolution"},                    \
+    {                                                                                                                  \
+        at ".o_norm", "blk.{}.ssm_norm"                                                                                \
+    }
+
+const struct relation_row kda_self_attention_tensors[] = {KDA("model.layers.{}.self_attn"), {0}};
+const struct relation_row kda_attention_tensors[] = {KDA("model.layers.{}.attention"), {0}};
+
+void kda_look(struct model_builder *builder)
+{
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (set->tensors[i].rank == 2 && text_ends_with(set->tensors[i].name, ".q_conv1d.weight")) {
+            dimensions_set(&builder->dimensions, "flat_convolution", 1);
+            return;
+        }
+}
+
+/* conversion/mamba.py, Mamba2Model. */
+
+#define MIXER(at)                                                                                                      \
+    {at ".A_log", "blk.{}.ssm_a", "row -> row 1", "row", .map = &minus_exp},                                           \
+        {at ".D", "blk.{}.ssm_d", "row -> row 1", "row"}, {at ".dt_bias", "blk.{}.ssm_dt.bias", .parallel = "row"},    \
+        {at ".conv1d.weight", "blk.{}.ssm_conv1d.weight",                                                              \
+         "(channel + half state_group state) 1 k -> (channel + half state_group state) k", "channel state_group"},     \
+        {at ".conv1d.bias", "blk.{}.ssm_conv1d.bias", "(channel + half state_group state)", "channel state_group"},    \
+        {at ".in_proj", "blk.{}.ssm_in", "(half channel + half state_group state + mamba_head) ...",                   \
+         "channel state_group mamba_head"},                                                                            \
+        {at ".norm", "blk.{}.ssm_norm", "(state_group d) -> state_group d", "row"},                                    \
+    {                                                                                                                  \
+        at ".out_proj", "blk.{}.ssm_out", .parallel = "column"                                                         \
+    }
+
+const struct relation_row mamba2_layer_tensors[] = {MIXER("model.layers.{}.mamba"), {0}};
+const struct relation_row mamba2_backbone_tensors[] = {MIXER("backbone.layers.{}.mixer"), {0}};
+
+bool mamba2_pad_vocabulary(struct model_builder *builder, uint64_t multiple, struct error *error)
+{
+    enum { MOST = 1 << 24 };
+    uint64_t n_tokens;
+    if (!hparams_count(builder->model->hparams, "vocab_size", 0, MOST, &n_tokens, error))
+        return false;
+    return hparams_override(builder->model->hparams, "vocab_size", (n_tokens + multiple - 1) / multiple * multiple,
+                            error);
 }

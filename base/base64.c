@@ -1,4 +1,4 @@
-#include "base/base64.h"
+#include "base/encodings.h"
 
 #include "base/arena.h"
 

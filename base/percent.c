@@ -1,4 +1,4 @@
-#include "base/percent.h"
+#include "base/encodings.h"
 
 #include "base/text.h"
 

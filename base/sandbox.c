@@ -1,7 +1,5 @@
 #include "base/sandbox.h"
 
-#include "base/sandbox_calls.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>

@@ -1,4 +1,4 @@
-#include "base/sandbox_calls.h"
+#include "base/sandbox.h"
 
 #include <asm/ioctls.h>
 #include <errno.h>

@@ -1,6 +1,5 @@
 #include "formats/tensor_set.h"
 
-#include "base/binary_search.h"
 #include "base/sort.h"
 #include "base/text.h"
 

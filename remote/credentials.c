@@ -1,7 +1,7 @@
 #include "remote/credentials.h"
 
 #include "base/text.h"
-#include "remote/aws_settings.h"
+#include "remote/aws.h"
 #include "remote/options.h"
 
 #include <fcntl.h>

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"
-#include "remote/outage.h"
 #include "remote/retry.h"
 
 #include <fcntl.h>

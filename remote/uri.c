@@ -1,6 +1,6 @@
 #include "remote/uri.h"
 
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/text.h"
 #include "remote/libcurl.h"
 

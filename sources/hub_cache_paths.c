@@ -1,6 +1,4 @@
-#include "sources/hub_cache_paths.h"
-
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <pwd.h>
 #include <stdlib.h>

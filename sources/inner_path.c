@@ -1,4 +1,4 @@
-#include "sources/inner_path.h"
+#include "sources/paths.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "sources/listing.h"
 
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/text.h"
 #include "base/text_index.h"
 #include "text/json.h"

@@ -3,8 +3,8 @@
 
 #include "base/lock.h"
 #include "base/text.h"
-#include "sources/location_local.h"
 #include "sources/location_scheme.h"
+#include "sources/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,16 +6,15 @@
  *
  * Source: huggingface_hub's HfApi.model_info, list_repo_tree and file_download; HfFileSystem.resolve_path. */
 #include "base/buffer.h"
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "remote/credentials.h"
 #include "remote/exchange.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"
-#include "sources/hub_cache_paths.h"
+#include "sources/paths.h"
 #include "sources/site.h"
-#include "sources/source_remote.h"
 #include "text/json.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* Directories of this machine. */
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include "base/opener.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "sources/location_scheme.h"
-#include "sources/source_file.h"
+#include "sources/source_kinds.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "sources/location_local.h"
 #include "sources/location_scheme.h"
+#include "sources/paths.h"
 #include "text/json.h"
 
 #include <ctype.h>

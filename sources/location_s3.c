@@ -4,11 +4,10 @@
  * one step requests both. Requests are signed with the credentials of AWS's own tools.
  *
  * Source: Amazon S3 API Reference, ListObjectsV2, GetObject, "Methods for accessing a bucket". */
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "remote/aws_settings.h"
-#include "remote/aws_sign.h"
+#include "remote/aws.h"
 #include "remote/exchange.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"

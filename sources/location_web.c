@@ -3,7 +3,7 @@
  * The names in a folder come from the server's list or, without a list, from the table of names that models use. wfs
  * then requests the beginning of each file, all at once: the answer gives its size and validator. The store keeps the
  * result: the next requests are conditional, and offline there are none. */
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/text_index.h"

@@ -3,8 +3,7 @@
 #include "base/buffer.h"
 #include "base/lock.h"
 #include "base/text.h"
-#include "sources/location_local.h"
-#include "sources/source_remote.h"
+#include "sources/paths.h"
 
 #include <errno.h>
 #include <inttypes.h>

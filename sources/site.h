@@ -6,6 +6,7 @@
 
 #include "remote/object.h"
 #include "sources/location_scheme.h"
+#include "sources/source.h"
 
 enum {
     SITE_FILES = 100000,    /* the most files that a scheme lists */
@@ -56,3 +57,11 @@ bool site_recall(const char *memo, struct arena *arena, site_take *take, void *c
  * reads first. Takes the site, even on failure, which means that there is no such folder. With a `ret_file`, `path` may
  * also name a file: the location is that of its folder. */
 struct location *site_location(struct site *site, const char *path, const char **ret_file, struct error *error);
+
+/* Sources that are objects on servers (remote/object.h). */
+
+struct source_identity source_remote_identity(const struct object_origin *origin, struct timespec modified);
+
+/* Takes the object, and copies the texts. Messages call the source `name`. */
+struct source *source_remote_new(struct object *object, const struct source_identity *identity,
+                                 const struct source_server *server, const char *name);

@@ -1,4 +1,4 @@
-#include "sources/source_file.h"
+#include "sources/source_kinds.h"
 
 #include "base/arena.h"
 #include "base/guarded.h"

@@ -1,4 +1,4 @@
-#include "sources/source_remote.h"
+#include "sources/site.h"
 
 #include "base/arena.h"
 

@@ -1,12 +1,11 @@
 #include "formats/dcp/metadata.h"
 
-#include "base/binary_search.h"
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "formats/shape.h"
 #include "formats/torch/tensors.h"
-#include "sources/inner_path.h"
+#include "sources/paths.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
  * that are Python objects, only the tensors are shown (object.c).
  *
  * Stricter than torch: a file outside of the directory, and chunks outside of a tensor or with gaps, are refused. */
-#include "base/binary_search.h"
 #include "base/checked.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/dcp/chunk.h"

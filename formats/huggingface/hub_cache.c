@@ -3,8 +3,7 @@
 
 #include "base/text.h"
 #include "formats/format.h"
-#include "sources/hub_cache_paths.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <errno.h>
 #include <libgen.h>

@@ -1,9 +1,9 @@
 #include "formats/huggingface/index.h"
 
-#include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "formats/documents.h"
-#include "sources/inner_path.h"
+#include "sources/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

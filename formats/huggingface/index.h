@@ -1,6 +1,6 @@
 /* The index of a sharded checkpoint (model.safetensors.index.json): which file holds which tensor.
  *
- * An index is not trusted: a shard is a file in the directory of the index or below (inner_path.h). Its `metadata` is
+ * An index is not trusted: a shard is a file in the directory of the index or below (inner_path()). Its `metadata` is
  * ignored: total_size is not the size of the files. Otherwise it is the authority: of a tensor that several shards
  * have, the copy in the shard that it names counts. */
 #pragma once

@@ -11,7 +11,7 @@
 #include "formats/documents.h"
 #include "formats/format.h"
 #include "formats/zip/deflate_index.h"
-#include "sources/inner_path.h"
+#include "sources/paths.h"
 #include "sources/source.h"
 #include "text/json.h"
 

@@ -8,7 +8,7 @@
 #include "formats/format.h"
 #include "formats/nemo/tar.h"
 #include "formats/zip/deflate_index.h"
-#include "sources/inner_path.h"
+#include "sources/paths.h"
 #include "sources/source.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "formats/protobuf.h"
 #include "formats/shape.h"
 #include "quant/views/sub_byte.h"
-#include "sources/inner_path.h"
+#include "sources/paths.h"
 
 #include <inttypes.h>
 #include <limits.h>

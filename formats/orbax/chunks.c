@@ -1,9 +1,9 @@
 #include "formats/orbax/chunks.h"
 
 #include "base/attempt.h"
-#include "base/binary_search.h"
 #include "base/checked.h"
 #include "base/lock.h"
+#include "base/sort.h"
 #include "formats/bits.h"
 #include "formats/tensor_set.h"
 #include "formats/tensorflow/table.h"

@@ -5,7 +5,7 @@
 #include "formats/orbax/value_store.h"
 #include "formats/orbax/zarr.h"
 #include "formats/tensorflow/table.h"
-#include "sources/inner_path.h"
+#include "sources/paths.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Checksums of tensors, unlike those of the index, are not compared.
  *
  * In a directory with a file `checkpoint`, which names the latest one, that is opened; else the only one. */
-#include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"

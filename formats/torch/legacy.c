@@ -1,7 +1,7 @@
 #include "formats/torch/legacy.h"
 
-#include "base/binary_search.h"
 #include "base/checked.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "formats/torch/tensors.h"
 #include "sources/source.h"

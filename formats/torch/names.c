@@ -1,5 +1,5 @@
-#include "base/binary_search.h"
 #include "base/buffer.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "formats/torch/tensors.h"
 

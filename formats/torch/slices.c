@@ -1,6 +1,6 @@
 /* Arrays in slices: paddle.save() cuts arrays of more than 2^30 bytes with the pickle protocols 2 and 3, whose strings
  * are shorter than 4 GiB. Source: paddle/framework/io_utils.py, _unpack_saved_dict and _pack_loaded_dict. */
-#include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "formats/shape.h"
 #include "formats/torch/tensors.h"

@@ -1,9 +1,9 @@
 #include "formats/zip/deflate_index.h"
 
 #include "base/attempt.h"
-#include "base/binary_search.h"
 #include "base/buffer.h"
 #include "base/lock.h"
+#include "base/sort.h"
 #include "sources/chunk_cache.h"
 
 #include <inttypes.h>

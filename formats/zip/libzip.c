@@ -1,6 +1,6 @@
 #include "formats/zip/libzip.h"
 
-#include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "formats/zip/zip.h"
 
-#include "base/binary_search.h"
 #include "base/checked.h"
+#include "base/sort.h"
 #include "formats/window.h"
 #include "formats/zip/libzip.h"
 

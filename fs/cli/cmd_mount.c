@@ -7,7 +7,7 @@
 #include "fs/lib/info/profile.h"
 #include "fs/lib/library.h"
 #include "fs/mount/fuse_session.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,7 @@
 #include "fs/cli/source_roots.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"
-#include "sources/hub_cache_paths.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <fcntl.h>
 #include <string.h>

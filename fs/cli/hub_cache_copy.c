@@ -3,8 +3,7 @@
 #include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/output.h"
-#include "sources/hub_cache_paths.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <errno.h>
 #include <string.h>

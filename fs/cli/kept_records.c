@@ -1,7 +1,7 @@
 #include "fs/cli/kept_records.h"
 
 #include "remote/store_directory.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <nettle/sha2.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "fs/cli/terminal.h"
 #include "fs/tree/identity.h"
 #include "models/references/references.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <fcntl.h>
 #include <getopt.h>

@@ -5,9 +5,8 @@
 #include "fs/lib/library.h"
 #include "models/layouts/find.h"
 #include "sources/archive/location.h"
-#include "sources/hub_cache_paths.h"
-#include "sources/location_local.h"
 #include "sources/location_ollama.h"
+#include "sources/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "fs/cli/unfinished.h"
 
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #include "fs/http/access.h"
 
 #include "base/arena.h"
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/text.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 #include "fs/http/html.h"
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/sha256.h"
 #include "base/text.h"
 

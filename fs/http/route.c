@@ -1,6 +1,6 @@
 #include "fs/http/route.h"
 
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/text.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "fs/http/s3.h"
 
-#include "base/base64.h"
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/text.h"
 #include "fs/http/file_answer.h"
 

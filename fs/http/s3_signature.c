@@ -1,6 +1,6 @@
 #include "fs/http/s3_signature.h"
 
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/text.h"
 #include "fs/http/query.h"
 #include "remote/sigv4.h"

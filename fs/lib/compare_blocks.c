@@ -1,6 +1,6 @@
-#include "base/binary_search.h"
 #include "base/lock.h"
 #include "base/pool.h"
+#include "base/sort.h"
 #include "fs/lib/stage.h"
 #include "fs/lib/verification.h"
 #include "quant/views/near_tie.h"

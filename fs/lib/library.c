@@ -12,7 +12,7 @@
 #include "fs/tree/originals.h"
 #include "models/formats.h"
 #include "sources/archive/location.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "fs/lib/durable.h"
 #include "fs/lib/parts.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

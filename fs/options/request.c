@@ -1,7 +1,7 @@
 #include "fs/options/request.h"
 
 #include "formats/huggingface/hub_cache.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "fs/tree/kept_key.h"
 #include "fs/tree/kept_scales.h"
 #include "remote/store.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

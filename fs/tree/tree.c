@@ -2,7 +2,7 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/nodes.h"
-#include "sources/source_remade.h"
+#include "sources/source_kinds.h"
 
 #include <assert.h>
 #include <string.h>

@@ -221,7 +221,7 @@ node_id tree_add_original(struct tree *tree, node_id parent, const char *name, c
                           plan_function *plan, void *context);
 
 /* Like tree_add_file(), for a text that write() appends to `out` when the file is planned; `origin` is its inputs. A
- * long text may be written again when it is read (sources/source_remade.h). */
+ * long text may be written again when it is read (sources/source_kinds.h). */
 typedef enum outcome text_writer(void *context, struct buffer *out, struct error *error);
 bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct origin origin, text_writer *write,
                    void *context);

@@ -1,7 +1,7 @@
 #include "fs/tree/vfile.h"
 
-#include "base/binary_search.h"
 #include "base/pool.h"
+#include "base/sort.h"
 #include "fs/tree/kept.h"
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"

@@ -1,6 +1,6 @@
 #include "models/convert/long_keys.h"
 
-#include "sources/source_remade.h"
+#include "sources/source_kinds.h"
 
 enum { LONG_ARRAY = 64 << 10 /* bytes */ };
 

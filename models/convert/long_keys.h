@@ -1,5 +1,5 @@
 /* Long arrays among a model's keys, such as tokens and merges: 8 to 15 MB of a usual vocabulary, needed only by who
- * reads a file's header. They are moved to a source that drops them when others are read (sources/source_remade.h), and
+ * reads a file's header. They are moved to a source that drops them when others are read (sources/source_kinds.h), and
  * makes the model again to have them back, or takes them from those that are kept (kept_keys.h). */
 #pragma once
 

@@ -6,7 +6,7 @@
 #include "models/facts.h"
 #include "models/packings/packings.h"
 #include "quant/views/convert.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <stdlib.h>
 #include <string.h>

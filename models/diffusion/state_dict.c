@@ -1,6 +1,5 @@
 #include "models/diffusion/state_dict.h"
 
-#include "base/binary_search.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "formats/safetensors/safetensors.h"

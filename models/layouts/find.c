@@ -2,7 +2,7 @@
 
 #include "base/system.h"
 #include "base/text.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <string.h>
 

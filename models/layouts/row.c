@@ -1,6 +1,6 @@
 #include "models/layouts/making.h"
 
-#include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/system.h"
 #include "base/text.h"
 #include "models/relation/pattern.h"

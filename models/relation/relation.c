@@ -1,6 +1,6 @@
 #include "models/relation/relation.h"
 
-#include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "models/tokenizers/hf_encode.h"
 
-#include "base/binary_search.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "models/tokenizers/byte_alphabet.h"
 #include "text/regex.h"

@@ -1,6 +1,6 @@
 #include "models/tokenizers/unigram.h"
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "models/tokenizers/hf_kind.h"
 
 bool hf_unigram_fits(const struct json *tokenizer)

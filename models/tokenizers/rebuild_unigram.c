@@ -1,5 +1,5 @@
 /* tokenizer.json of Unigram vocabularies, as T5's converter in transformers makes it. */
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "models/tokenizers/rebuild.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  *
  * The list begins with the special tokens, followed by the declared number of others. Every way to cut a token into two
  * tokens is a merge, not only the one that training chose. */
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/text_index.h"
 #include "models/tokenizers/byte_alphabet.h"
 #include "models/tokenizers/mistral_tokens.h"

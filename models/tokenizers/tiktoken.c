@@ -1,7 +1,7 @@
 #include "models/tokenizers/tiktoken.h"
 
 #include "base/arena.h"
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/text_index.h"
 #include "models/tokenizers/byte_alphabet.h"
 

@@ -1,6 +1,6 @@
 #include "products/whisper/tokens.h"
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "formats/documents.h"
 #include "models/tokenizers/byte_alphabet.h"
 

@@ -1,7 +1,7 @@
 #include "quant/views/view.h"
 
-#include "base/binary_search.h"
 #include "base/little_endian.h"
+#include "base/sort.h"
 #include "quant/views/dependencies.h"
 #include "quant/views/sub_byte.h"
 

@@ -1,6 +1,6 @@
 #include "sources/archive/files.h"
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/text.h"
 #include "text/json_write.h"
 

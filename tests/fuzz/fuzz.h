@@ -3,7 +3,7 @@
 
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"
-#include "sources/source_file.h"
+#include "sources/source_kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * An input is entries, one after the other: the length of a name, a byte; the name, which has '/' for what is below;
  * the length of the file, two bytes, the lower first; and the file. tests/fuzz/pack_folder makes one from a folder. */
 #include "models/formats.h"
-#include "sources/inner_path.h"
+#include "sources/paths.h"
 
 #include "tests/fuzz/read_tensors.h"
 

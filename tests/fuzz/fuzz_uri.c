@@ -2,7 +2,7 @@
  *
  * Holds for what is accepted: it is http or https without a user; its parts are those of its text, and parsing that
  * again gives the same. */
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/text.h"
 #include "remote/libcurl.h"
 #include "remote/uri.h"

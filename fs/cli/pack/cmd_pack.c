@@ -6,7 +6,7 @@
 #include "fs/cli/pack/packing_replace.h"
 #include "fs/cli/pack/packing_rewrite.h"
 #include "fs/cli/progress.h"
-#include "sources/location_local.h"
+#include "sources/paths.h"
 
 #include <errno.h>
 #include <inttypes.h>

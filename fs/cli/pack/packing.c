@@ -14,7 +14,7 @@
 #include "fs/cli/terminal.h"
 #include "sources/archive/location.h"
 #include "sources/archive/pack_writer.h"
-#include "sources/source_file.h"
+#include "sources/source_kinds.h"
 #include "text/json_write.h"
 
 #include <errno.h>

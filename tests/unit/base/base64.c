@@ -1,6 +1,6 @@
 /* Expected: the test vectors of RFC 4648, section 10, and base64.b64decode(text, validate=True) of Python 3.11; white
  * space is passed over, as by b64_pton() and by Python without `validate`. */
-#include "base/base64.h"
+#include "base/encodings.h"
 
 #include "base/arena.h"
 #include "tests/unit/check.h"

@@ -1,5 +1,5 @@
 /* The first element that does not come before: at the ends, between elements, and the first of equal ones. */
-#include "base/binary_search.h"
+#include "base/sort.h"
 #include "tests/unit/check.h"
 
 struct row {

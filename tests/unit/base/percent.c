@@ -1,5 +1,5 @@
 /* Expected: urllib.parse.quote(text, safe=kept) and unquote() of Python 3.11, and the rules of the header. */
-#include "base/percent.h"
+#include "base/encodings.h"
 
 #include "tests/unit/check.h"
 

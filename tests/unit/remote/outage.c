@@ -1,4 +1,4 @@
-#include "remote/outage.h"
+#include "remote/retry.h"
 
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
 /* Sources whose bytes are dropped for others, and made again. */
-#include "sources/source_remade.h"
+#include "sources/source_kinds.h"
 
 #include "base/arena.h"
 #include "tests/unit/check.h"

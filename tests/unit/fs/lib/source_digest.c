@@ -2,7 +2,7 @@
  */
 #include "fs/lib/source_digest.h"
 
-#include "sources/location_local.h"
+#include "sources/paths.h"
 #include "tests/unit/check.h"
 
 #include <fcntl.h>

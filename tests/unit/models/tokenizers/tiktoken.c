@@ -1,7 +1,7 @@
 /* tokenizer.model of Llama 3 into tokenizer.json. The expected merges were made with the loop of transformers'
  * TikTokenConverter (extract_vocab_merges_from_model) over the same ranks in Python. */
 #include "base/arena.h"
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "models/meta/meta.h"
 
 #include "tests/unit/check.h"

@@ -1,7 +1,7 @@
 /* Lists of files: what is taken is written again, and what could lead out of its folder is refused. */
 #include "sources/archive/files.h"
 
-#include "sources/source_file.h"
+#include "sources/source_kinds.h"
 #include "tests/unit/check.h"
 
 #include <string.h>

@@ -12,7 +12,9 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/error.h"
+#include "remote/uri.h"
 
 struct aws_settings {
     const char *key_id, *secret; /* NULL: requests are anonymous */
@@ -28,3 +30,11 @@ bool aws_settings_read(struct arena *arena, struct aws_settings *ret_settings, s
 
 /* Returns the paths of the credentials file and of the config file. */
 void aws_settings_files(struct arena *arena, const char *ret_files[2]);
+
+/* Signs requests with the credentials that AWS's own tools would use (aws_settings_read()), for http.h.
+ *
+ * Temporary credentials are read again each minute: the tool that made them replaces them before they end. Safe from
+ * any thread. */
+
+/* Appends the headers of a signature for a GET request now, a line each; nothing where there are no credentials. */
+void aws_sign(const char *region, const struct uri *uri, struct buffer *headers);

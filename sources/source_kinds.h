@@ -1,11 +1,26 @@
+/* Sources that are regular files (source_file.c), and sources whose bytes are made (source_remade.c). */
+#pragma once
+
+#include "sources/source.h"
+
+#include <sys/stat.h>
+
+/* Sources that are regular files: for location_local.c, which finds them, alone. */
+
+/* Calls opener_open_at(); raises the soft limit of descriptors when it is reached. */
+int source_file_open_at(int directory, const char *path, int flags);
+
+/* Opens the regular file that a descriptor has found (system_find_flags), which the caller closes. Messages call the
+ * source `name`. Returns NULL on failure. */
+struct source *source_file_open(int found, const char *name, struct error *error);
+
+struct source_identity source_file_identity(const struct stat *status);
+
 /* A source whose bytes are made, and made again when they are needed: long values that are read rarely, of which a
  * process may have hundreds.
  *
  * The bytes are kept while they are among those of all such sources that were read last, up to REMADE_KEPT bytes in the
  * process; those read last are kept whatever their size. Safe from any thread. */
-#pragma once
-
-#include "sources/source.h"
 
 enum { REMADE_KEPT = 16 << 20 }; /* the largest usual vocabulary, that of Gemma, has 15 MB */
 

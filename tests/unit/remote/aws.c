@@ -1,5 +1,5 @@
 /* Expected: what botocore 1.44 finds with the same files and variables, but for AWS_REGION, which other SDKs read. */
-#include "remote/aws_settings.h"
+#include "remote/aws.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

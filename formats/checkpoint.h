@@ -21,7 +21,7 @@ struct hidden_file {
     const char *name, *reason;
 };
 
-/* The subject of a note. Notes hold no paths of virtual files: fs/tree/subjects.c knows the paths of each subject. */
+/* The subject of a note. Notes hold no paths of virtual files: fs/tree/contents.c knows the paths of each subject. */
 enum subject {
     SUBJECT_SOURCE,    /* the input; the text names the file if that matters */
     SUBJECT_GGUF,      /* the model as a GGUF */

@@ -5,9 +5,8 @@
 #include "fs/cli/progress.h"
 #include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
-#include "fs/lib/parts_contents.h"
+#include "fs/lib/parts.h"
 #include "fs/lib/paths.h"
-#include "fs/lib/reflink.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 #include "fs/cli/command.h"
 #include "fs/cli/info/json_page.h"
 #include "fs/cli/terminal.h"
-#include "fs/mount/confinement.h"
 #include "fs/mount/mountpoint.h"
+#include "fs/mount/processes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "fs/cli/kept_records.h"
 #include "fs/cli/runtime_paths.h"
 #include "fs/cli/source_roots.h"
-#include "fs/mount/confinement.h"
+#include "fs/mount/processes.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"
 

@@ -1,4 +1,4 @@
-#include "fs/http/access.h"
+#include "fs/http/admission.h"
 
 #include "base/arena.h"
 #include "base/encodings.h"

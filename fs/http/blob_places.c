@@ -1,4 +1,4 @@
-#include "fs/http/blob_places.h"
+#include "fs/http/protocols.h"
 
 #include "base/lock.h"
 #include "remote/store.h"

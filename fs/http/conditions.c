@@ -1,4 +1,4 @@
-#include "fs/http/conditions.h"
+#include "fs/http/file_answer.h"
 
 #include <stddef.h>
 #include <string.h>

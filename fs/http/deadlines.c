@@ -1,4 +1,4 @@
-#include "fs/http/deadlines.h"
+#include "fs/http/admission.h"
 
 #include "base/arena.h"
 #include "base/lock.h"

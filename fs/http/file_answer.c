@@ -1,7 +1,6 @@
 #include "fs/http/file_answer.h"
 
 #include "base/text.h"
-#include "fs/http/conditions.h"
 
 #include <inttypes.h>
 #include <string.h>

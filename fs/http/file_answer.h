@@ -4,6 +4,10 @@
 #include "fs/http/answer.h"
 #include "fs/http/repository.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
 /* Ends the entity tags of /ORG/NAME/FILE, which clients of S3 may ask for without a sign that they are: they take all
  * tags for an MD5 but those of objects that were uploaded in parts. */
 #define S3_TAG_ENDING "-1"
@@ -18,3 +22,21 @@ bool file_answer(const struct repository *repository, node_id node, const char *
  * `modified` is the answer's Last-Modified; NULL: it has none. */
 void file_answer_part(const struct http_request *request, const char *etag, const time_t *modified,
                       struct answer *answer);
+
+/* Headers that make a request conditional, or ask for a part of a file.
+ *
+ * Source: RFC 9110, sections 8.8 (validators), 13 (conditional requests) and 14 (ranges). */
+
+enum range { RANGE_WHOLE, RANGE_PART, RANGE_UNSATISFIABLE };
+
+/* Parses a Range header; NULL: none was sent. Only one range of bytes is served: several, other units and invalid
+ * headers stand for the whole file. A part is [*ret_first, *ret_first + *ret_length). */
+enum range range_parse(const char *header, uint64_t size, uint64_t *ret_first, uint64_t *ret_length);
+
+/* Reports whether a list of entity tags (If-Match, If-None-Match) has `etag`, which is strong and has its quotation
+ * marks, or is "*". `weak`: W/"x" matches "x", too. */
+bool etag_is_listed(const char *list, const char *etag, bool weak);
+
+/* Reports whether an If-Modified-Since header names a date at or after `modified`. A header that is no date of the form
+ * "Sun, 06 Nov 1994 08:49:37 GMT", the only one that is sent today, counts as none. */
+bool unmodified_since(const char *header, time_t modified);

@@ -1,4 +1,4 @@
-#include "fs/http/framing.h"
+#include "fs/http/admission.h"
 
 #include <string.h>
 #include <strings.h>

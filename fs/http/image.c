@@ -14,9 +14,9 @@
 #include "fs/http/protocols.h"
 
 #include "base/text.h"
+#include "fs/http/answer.h"
 #include "fs/http/file_answer.h"
 #include "fs/http/image_layers.h"
-#include "fs/http/query.h"
 #include "text/json_write.h"
 
 #include <stdlib.h>

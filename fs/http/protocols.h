@@ -2,8 +2,9 @@
  * for each kind of route. */
 #pragma once
 
+#include "base/arena.h"
+#include "base/sha256.h"
 #include "fs/http/answer.h"
-#include "fs/http/blob_places.h"
 #include "fs/http/repository.h"
 #include "fs/http/route.h"
 #include "fs/tree/digests.h"
@@ -37,3 +38,17 @@ bool image_exists(const struct repositories *repositories, const char *name);
 /* Appends the commands that run a repository's files from this server, which the client addresses as `origin`. */
 void page_put_commands(struct buffer *out, const struct repository *repository, const char *origin,
                        struct arena *arena);
+
+/* Where the blobs of images are: the tag that names a digest. Recorded when a tag's manifest is made, in memory and in
+ * the cache directory (remote/store.h), so that a later server finds them, too. Safe from any thread. */
+
+struct blob_places;
+
+struct blob_places *blob_places_new(void);
+void blob_places_free(struct blob_places *places);
+
+/* Records a digest, "sha256:...", of a model, "ORG/NAME". */
+void blob_place_add(struct blob_places *places, const char *model, const char *digest, const char *tag);
+
+/* Returns the tag that has a digest, in the arena; NULL if it is not known. The caller checks that the tag has it. */
+const char *blob_place_find(struct blob_places *places, const char *model, const char *digest, struct arena *arena);

@@ -1,4 +1,4 @@
-#include "fs/http/query.h"
+#include "fs/http/answer.h"
 
 #include "base/text.h"
 

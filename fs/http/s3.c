@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "fs/http/file_answer.h"
-#include "fs/http/s3_signature.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,8 +9,10 @@
  * Source: Amazon S3 API Reference. */
 #pragma once
 
+#include "fs/http/answer.h"
 #include "fs/http/protocols.h"
-#include "fs/http/query.h"
+
+#include <time.h>
 
 /* Reports whether the client of a request speaks S3: the request has a signature, a header or a parameter that only
  * such clients send. `route` is what route_parse() makes of its path, and of weight for parameters alone, which other
@@ -18,7 +20,7 @@
 bool s3_is_asked(const struct http_request *request, const struct route *route);
 
 /* Answers with a refusal, and returns true, unless the request is one to read, and has the secret's signature
- * (s3_signature.h). `secret` is NULL if anybody may read. */
+ * (s3_signature.c). `secret` is NULL if anybody may read. */
 bool s3_refuse(const struct http_request *request, const char *secret, struct answer *answer);
 
 /* What the protocol's files share. */
@@ -43,3 +45,20 @@ void s3_put_time(struct buffer *out, const char *element, time_t time);
 /* Makes the answer an error of S3, in place of what it has. */
 void s3_fail(struct answer *answer, unsigned status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Signatures of requests to S3: AWS Signature Version 4, in the Authorization header or in the query of a presigned
+ * address. The secret is the server's token; any key id, region and payload hash will do, since requests here have no
+ * body.
+ *
+ * Source: AWS, "Authenticating Requests (AWS Signature Version 4)"; "Error responses". */
+
+/* A refusal: an error code of S3 and its status. */
+struct s3_refusal {
+    unsigned status;
+    const char *code, *message; /* static */
+};
+
+/* Reports whether a request is signed with the secret, for a time within 15 minutes of `now`, or is presigned and has
+ * not expired; else sets the refusal. Takes a time that does not depend on where a signature differs. */
+bool s3_signature_is_valid(const struct http_request *request, const char *secret, time_t now,
+                           struct s3_refusal *ret_refusal);

@@ -1,8 +1,8 @@
-#include "fs/http/s3_signature.h"
+#include "fs/http/s3.h"
 
 #include "base/encodings.h"
 #include "base/text.h"
-#include "fs/http/query.h"
+#include "fs/http/answer.h"
 #include "remote/sigv4.h"
 
 #include <nettle/memops.h>

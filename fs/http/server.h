@@ -11,7 +11,7 @@ struct server_options {
     const char *listen; /* "127.0.0.1:8090", "[::1]:0"; port 0 chooses a free port */
     const char *token;  /* that clients must send (Authorization: Bearer); NULL: none */
     bool is_public;     /* other machines may connect without a token, by any name of this server */
-    const char *hosts;  /* names besides loopback's that clients without a token may use (access.h); NULL: none */
+    const char *hosts;  /* names besides loopback's that clients without a token may use (admission.h); NULL: none */
     bool verbose;       /* one line on stderr for each request */
 };
 

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/stage.h"
-#include "fs/options/request.h"
+#include "fs/options/options.h"
 #include "fs/tree/identity.h"
 #include "fs/tree/inventory.h"
 #include "sources/location.h"

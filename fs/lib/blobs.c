@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/system.h"
-#include "fs/lib/durable.h"
+#include "fs/lib/output.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "fs/lib/compare.h"
+#include "fs/lib/match.h"
 
 #include "base/arena.h"
 #include "base/lock.h"

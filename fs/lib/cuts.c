@@ -1,4 +1,4 @@
-#include "fs/lib/cuts.h"
+#include "fs/lib/parts_plan.h"
 
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"

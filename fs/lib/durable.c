@@ -1,4 +1,4 @@
-#include "fs/lib/durable.h"
+#include "fs/lib/output.h"
 
 #include "base/arena.h"
 #include "base/system.h"

@@ -2,7 +2,6 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "fs/lib/copy.h"
-#include "fs/lib/cuts.h"
 #include "fs/lib/lib.h"
 #include "fs/lib/output.h"
 #include "fs/lib/parts_plan.h"

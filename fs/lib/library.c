@@ -9,7 +9,6 @@
 #include "formats/shard_name.h"
 #include "fs/lib/lib.h"
 #include "fs/tree/library.h"
-#include "fs/tree/originals.h"
 #include "models/formats.h"
 #include "sources/archive/location.h"
 #include "sources/paths.h"

@@ -1,9 +1,7 @@
 #include "fs/lib/parts.h"
 
-#include "fs/lib/cuts.h"
-#include "fs/lib/durable.h"
-#include "fs/lib/parts_data.h"
-#include "fs/lib/parts_header.h"
+#include "fs/lib/output.h"
+#include "fs/lib/parts_plan.h"
 #include "fs/lib/source_digest.h"
 
 #include <dirent.h>

@@ -4,13 +4,13 @@
  * While a copy is unfinished, DEST.wfs-parts beside it holds
  *
  *     plan           what is copied and where it is cut (parts_plan.h)
- *     header         the beginning of a GGUF, which takes long to make (parts_header.h)
+ *     header         the beginning of a GGUF, which takes long to make (parts_header.c)
  *     data           the file, sparse, or a directory of the files: each worker writes its own range
  *     000007.done    the marker of part 7: its range is on disk
  *
  * Rules, each for a reason found on NFS, sshfs and local disks:
  *
- * - Parts are cut at multiples of CUT_UNIT of a file (cuts.h). Two NFS clients that write to one page overwrite each
+ * - Parts are cut at multiples of CUT_UNIT of a file (cuts.c). Two NFS clients that write to one page overwrite each
  *   other's bytes, which no checksum of a worker sees.
  * - A worker writes, fsyncs and closes, and checks all three, before it makes its marker: NFS reports a full disk only
  *   then. `data` is never truncated, and never read for holes: NFS and sshfs do not report them.
@@ -30,6 +30,9 @@
 
 #include "fs/lib/copy.h"
 #include "fs/lib/parts_plan.h"
+#include "fs/lib/paths.h"
+#include "fs/options/options.h"
+#include "fs/tree/content_options.h"
 #include "fs/tree/vfile.h"
 
 /* A file of the copy. */
@@ -70,3 +73,62 @@ bool parts_join(struct parts_copy *copy, bool verify, struct error *error);
 /* Reports whether an error is final: another source, other options, no right to write. False for I/O errors, full disks
  * and servers that do not answer. */
 bool parts_is_refusal(const struct error *error);
+
+/* The files of a copy that is made in parts (parts.h).
+ *
+ * DEST is the name of the copy, or a directory to put it in. The copy of a directory may have been named by another
+ * worker in the meantime: a DEST that has a file of the copy, or a directory of parts beside it, is the copy itself. */
+
+/* Finds the files of one file or directory, and what they are made from, and divides them into parts. The copy lives as
+ * long as the arena. */
+bool parts_contents_find(struct tree *tree, const struct found *found, const char *destination,
+                         const struct options *options, size_t n_parts, struct arena *arena,
+                         struct parts_copy *ret_copy, struct error *error);
+
+/* Finds the header that another worker kept for the only file of a copy, before the model is opened, for the worker of
+ * part `number`; NULL: none. The result lives as long as the arena. */
+const struct kept_header *parts_contents_header(const char *path, const char *destination, size_t number,
+                                                size_t n_parts, struct arena *arena);
+
+/* The header of a copy in parts (parts.h): GGUF's keys with a vocabulary take longer to make than all else that a
+ * worker must know, so the first worker keeps them beside the plan, in DEST.wfs-parts/header. The others open the model
+ * without its tokenizer and lay the file out with that header. */
+
+enum { PARTS_MOST_HEADER = 1 << 28 /* bytes */ };
+
+/* Writes the header of a file, if it has one, and sets what the plan tells of it. Without it, the other workers make it
+ * themselves: no failure is an error. */
+void parts_header_keep(const struct vfile *file, const char *path, struct parts_plan *plan);
+
+/* Finds the header that was kept for part `number` of a copy to `destination`, whose plan agrees with `own` in path,
+ * wfs and number of parts. Compares its bytes with their SHA-256 if the part has some of them. Returns NULL if there is
+ * none. The result lives as long as the arena. */
+const struct kept_header *parts_header_find(const char *destination, const struct parts_plan *own, size_t number,
+                                            struct arena *arena);
+
+/* The bytes of a copy in parts (parts.h): writing the range of a part, comparing it with a copy that has its name,
+ * checking what is on disk. `path` is the file, or the directory of the files. */
+
+/* Bytes of all files, one after the other. */
+struct parts_range {
+    uint64_t from, to;
+};
+
+/* Computes the range and writes it at its place, makes it durable, and sets the checksum (struct parts_marker). Makes
+ * missing directories and empty files, too. */
+bool parts_data_write(const struct parts_copy *copy, const char *path, struct parts_range range,
+                      char checksum[SHA256_HEX + 1], struct error *error);
+
+/* Computes the range and compares it, and the sizes of all files, with what is there. The error's code is EEXIST if
+ * they differ. */
+bool parts_data_compare(const struct parts_copy *copy, const char *path, struct parts_range range, struct error *error);
+
+/* Reads the range from disk and sets its checksum. */
+bool parts_data_check(const struct parts_copy *copy, const char *path, struct parts_range range,
+                      char checksum[SHA256_HEX + 1], struct error *error);
+
+/* Checks that all files have their sizes, now that all parts are done. */
+bool parts_data_is_whole(const struct parts_copy *copy, const char *path, struct error *error);
+
+/* Removes the files and directories of the copy, as far as they are there. */
+void parts_data_remove(const struct parts_copy *copy, const char *path);

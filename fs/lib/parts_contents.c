@@ -1,7 +1,7 @@
-#include "fs/lib/parts_contents.h"
+#include "fs/lib/parts.h"
 
-#include "fs/lib/durable.h"
-#include "fs/options/request.h"
+#include "fs/lib/output.h"
+#include "fs/options/options.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
 

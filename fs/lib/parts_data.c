@@ -1,7 +1,7 @@
-#include "fs/lib/parts_data.h"
+#include "fs/lib/parts.h"
 
 #include "base/system.h"
-#include "fs/lib/durable.h"
+#include "fs/lib/output.h"
 #include "remote/crc.h"
 
 #include <errno.h>

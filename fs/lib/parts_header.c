@@ -1,7 +1,6 @@
-#include "fs/lib/parts_header.h"
-
-#include "fs/lib/durable.h"
 #include "fs/lib/parts.h"
+
+#include "fs/lib/output.h"
 #include "sources/paths.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "fs/lib/reflink.h"
+#include "fs/lib/copy.h"
 
 #include "base/system.h"
 #include "formats/gguf/write.h"

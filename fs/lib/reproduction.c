@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "fs/lib/builds.h"
 #include "fs/lib/paths.h"
-#include "fs/options/request.h"
+#include "fs/options/options.h"
 #include "models/convert/edits.h"
 #include "models/formats.h"
 #include "models/quantize/mix.h"

@@ -1,5 +1,3 @@
-#include "fs/mount/confinement.h"
-
 #include "fs/mount/processes.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "fs/mount/detachment.h"
+#include "fs/mount/own_mount.h"
 
 #include "base/arena.h"
 

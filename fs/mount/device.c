@@ -2,8 +2,6 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "fs/mount/fusermount.h"
-#include "fs/mount/obstacle.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

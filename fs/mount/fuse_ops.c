@@ -6,7 +6,6 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "fs/mount/refused_writes.h"
 #include "sources/source.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
 #include "base/arena.h"
 #include "base/arrival.h"
 #include "base/pool.h"
-#include "fs/mount/detachment.h"
 #include "fs/mount/device.h"
+#include "fs/mount/own_mount.h"
 #include "sources/source.h"
 
 #include <dlfcn.h>

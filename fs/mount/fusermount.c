@@ -1,4 +1,4 @@
-#include "fs/mount/fusermount.h"
+#include "fs/mount/device.h"
 
 #include "base/arena.h"
 

@@ -1,4 +1,4 @@
-#include "fs/mount/hold.h"
+#include "fs/mount/mountpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -26,7 +26,7 @@ struct mounter *mounter_start(const struct mounter_plan *plan, struct error *err
 
 /* The mount, once it is made. */
 struct mounter_device {
-    int device, hold;             /* of /dev/fuse, and of the directory below (hold.h), or -1; the caller closes both */
+    int device, hold; /* of /dev/fuse, and of the directory below (mountpoint.h), or -1; the caller closes both */
     const struct own_mount *made; /* lives as long as the mounter */
 };
 

@@ -3,8 +3,7 @@
 #include "base/arena.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "fs/mount/fusermount.h"
-#include "fs/mount/hold.h"
+#include "fs/mount/device.h"
 #include "fs/mount/processes.h"
 
 #include <dirent.h>

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct mountpoint {
@@ -11,7 +12,7 @@ struct mountpoint {
     ino_t inode; /* of that directory; 0: unknown */
     bool marked; /* the directory has an extended attribute that says so */
     pid_t maker; /* the process in that attribute */
-    int hold;    /* on the directory (hold.h), or -1 */
+    int hold;    /* on the directory (hold.c), or -1 */
 };
 
 struct mountpoint_options {
@@ -66,3 +67,18 @@ struct mount_server mountpoint_server(const char *path);
 
 /* Calls `emit` for each mount of a wfs with its absolute path and the name of its source. */
 void mountpoint_each(void (*emit)(void *context, const char *path, const char *source), void *context);
+
+/* Holds: a server's shared lock on the directory under its mount, from before it mounts until its sources are closed.
+ * The lock tells other processes whether the server still runs, however it ended, without touching the mount. If the
+ * directory cannot be opened or locked, there is no hold, and no process waits. */
+
+/* Takes a hold, beside any others; waits a second at most for a hold_take_over(). Returns a descriptor to close, or
+ * -1. */
+int hold_take(const char *path);
+
+/* Waits `milliseconds` at most until no process holds the directory. Returns a descriptor that prevents holds until it
+ * is closed, or -1 with errno, which is EWOULDBLOCK if a process still holds it. */
+int hold_take_over(const char *path, int milliseconds);
+
+/* Reports whether the path, not followed if a link, still names the held directory. */
+bool hold_is_of(int hold, const char *path);

@@ -1,4 +1,4 @@
-#include "fs/mount/obstacle.h"
+#include "fs/mount/device.h"
 
 #include "fs/mount/mountpoint.h"
 

@@ -1,4 +1,4 @@
-#include "fs/mount/only.h"
+#include "fs/mount/session_options.h"
 
 #include <fnmatch.h>
 #include <limits.h>

@@ -1,5 +1,3 @@
-#include "fs/mount/refused_writes.h"
-
 #include "fs/mount/fuse_ops.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 #include "fs/options/options.h"
 
 #include "base/text.h"
-#include "fs/options/request.h"
 
 #include <stddef.h>
 #include <string.h>

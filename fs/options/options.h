@@ -6,7 +6,6 @@
 
 #include "base/buffer.h"
 #include "formats/checkpoint.h"
-#include "fs/mount/only.h"
 #include "fs/mount/session_options.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
@@ -26,7 +25,7 @@ struct mount_options {
 
 struct option_row;
 
-/* The options that may change bytes, as they were given (request.h). */
+/* The options that may change bytes, as they were given (request.c). */
 struct asked_options {
     const struct asked_option {
         const struct option_row *row;
@@ -118,3 +117,19 @@ bool options_read_files(struct options *options, struct error *error);
 /* Like options_parse(), for a list of words, NULL at its end, in which commas have no meaning: "name=a,b". The list may
  * be NULL. */
 bool options_parse_list(struct options *options, const char *const *words, struct error *error);
+
+/* The options of a request as one text, equal for equal requests (fs/tree/file_time.h).
+ *
+ * Each option that affects how a source is opened or shown is a line, in the order of the table; repeated options keep
+ * their order, which counts. The files that an option names follow its line, with sizes and times. Options for mounts
+ * and for fetching change no bytes, and are left out. */
+
+/* Adds an option that has been parsed; `value` must live as long as the options. */
+void request_add(struct options *options, const struct option_row *row, const char *value);
+
+/* Sets options->content.file_request from the options added so far. */
+void request_finish(struct options *options);
+
+/* Opens the single files that options name, such as an importance matrix; folders are left out. The sources are closed
+ * with the arena. */
+struct source *const *request_open_files(const struct options *options, struct arena *arena, size_t *ret_count);

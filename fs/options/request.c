@@ -1,4 +1,4 @@
-#include "fs/options/request.h"
+#include "fs/options/options.h"
 
 #include "formats/huggingface/hub_cache.h"
 #include "sources/paths.h"

@@ -1,4 +1,5 @@
 #include "fs/tree/content.h"
+#include "fs/tree/tree.h"
 
 extern const struct content archive_files_content, cache_tag_content, component_files_content, library_files_content,
     metadata_file_content, side_files_content, tensor_files_content;
@@ -40,3 +41,26 @@ const struct content *const contents[] = {
     NULL,
 };
 /* clang-format on */
+
+/* Returns the prefix of notes on this subject: "model.gguf: "; "" for the source. */
+static const char *subject_paths(enum subject subject)
+{
+    static const char *const paths[] = {
+        [SUBJECT_SOURCE] = "",
+        [SUBJECT_GGUF] = "model.gguf: ",
+        [SUBJECT_QUANTIZED] = "gguf/: ",
+        [SUBJECT_PROJECTOR] = "mmproj.gguf: ",
+        [SUBJECT_ADAPTER] = "adapter.gguf: ",
+        [SUBJECT_WEIGHTS] = "model.safetensors, hf/: ",
+        [SUBJECT_DIRECTORY] = "hf/: ",
+        [SUBJECT_WHISPER] = "ggml-model.bin, ggml/: ",
+        [SUBJECT_PIPELINE] = "diffusers/: ",
+        [SUBJECT_REPACKED] = "mlx/repacked/: ",
+    };
+    return paths[subject];
+}
+
+const char *note_line(struct note note, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s", subject_paths(note.subject), note.text);
+}

@@ -2,7 +2,6 @@
 
 #include "fs/tree/file_time.h"
 #include "fs/tree/keeper.h"
-#include "fs/tree/kept_key.h"
 #include "fs/tree/kept_scales.h"
 #include "remote/store.h"
 #include "sources/paths.h"

@@ -25,13 +25,15 @@
  * nothing writes pages back (tmpfs), and one that sets the clock back. */
 #pragma once
 
+#include "base/sha256.h"
 #include "fs/tree/vfile.h"
 
+#include <nettle/sha2.h>
 #include <time.h>
 
 enum { KEPT_AGE = 60 /* seconds */ };
 
-/* What is kept: sizes alone (kept_findings.h); nothing; what K and IQ types and others that take long to encode
+/* What is kept: sizes alone (kept_files.h); nothing; what K and IQ types and others that take long to encode
  * (MADE_SLOWLY in vfile.h) are computed from, where it is less (kept_scales.h), else their bytes; their bytes; all
  * bytes that are computed. Scales are kept only of files that can be made again at any time, and make no sealed file.
  */
@@ -84,3 +86,12 @@ bool kept_iov(const struct vfile *file, uint64_t offset, size_t length, struct i
 /* Reports whether all bytes of [offset, offset + length) seem to be kept; if `is_sure`, compares it with the CRCs.
  * Returns false for a file without kept bytes, and for bytes of which scales are kept: they need the source. */
 bool kept_has(const struct vfile *file, uint64_t offset, uint64_t length, bool is_sure);
+
+/* The keys of kept bytes (kept.h). */
+
+/* Writes the key of a file with that identity (identity.h) as hex digits. Reads no weight. */
+void kept_key(const struct vfile *file, const char *identity, char key[SHA256_HEX + 1]);
+
+/* Begins a key with what all keys begin with, for kept bytes with that identity and those inputs, and ends it. */
+void kept_key_begin(struct sha256_ctx *hash, const struct origin *origin, const char *identity);
+void kept_key_end(struct sha256_ctx *hash, char key[SHA256_HEX + 1]);

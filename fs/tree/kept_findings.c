@@ -1,8 +1,8 @@
-#include "fs/tree/kept_findings.h"
+#include "fs/tree/kept_files.h"
 
 #include "base/record_file.h"
 #include "fs/tree/identity.h"
-#include "fs/tree/kept_key.h"
+#include "fs/tree/kept.h"
 #include "quant/views/finding.h"
 #include "remote/store.h"
 

@@ -1,4 +1,4 @@
-#include "fs/tree/kept_key.h"
+#include "fs/tree/kept.h"
 
 #include "base/system.h"
 #include "quant/views/convert.h"

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "fs/tree/tree.h"
+#include "sources/archive/archive.h"
 
 struct library_model {
     const char *id;        /* "PUBLISHER/NAME", both names of files */
@@ -35,3 +36,8 @@ void ollama_add(struct tree *tree, const struct library *library, const node_id 
  * --exclude-caches, borg --exclude-caches and others then skip the whole mount. A library has it always, the mount of a
  * model where it is asked for: a backup of that mount may be wanted. */
 void cache_tag_add(struct tree *tree);
+
+/* The original files of an archive: files/NAME/... (sources/archive/archive.h). */
+
+/* Adds the files of a member; of all for SIZE_MAX. The tree holds the archive. */
+bool archive_files_add(struct tree *tree, struct archive *archive, size_t member, struct error *error);

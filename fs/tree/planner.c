@@ -1,4 +1,4 @@
-#include "fs/tree/planner.h"
+#include "fs/tree/waits.h"
 
 #include "base/arena.h"
 #include "base/lock.h"

@@ -2,7 +2,7 @@
 #include "base/attempt.h"
 #include "base/lock.h"
 #include "fs/tree/nodes.h"
-#include "fs/tree/planner.h"
+#include "fs/tree/waits.h"
 #include "sources/source.h"
 
 #include <string.h>

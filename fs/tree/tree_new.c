@@ -2,9 +2,8 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/kept_files.h"
-#include "fs/tree/kept_findings.h"
 #include "fs/tree/nodes.h"
-#include "fs/tree/planner.h"
+#include "fs/tree/waits.h"
 
 #include "models/facts.h"
 #include "models/packings/packings.h"

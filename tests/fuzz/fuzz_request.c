@@ -3,10 +3,9 @@
  * is always the same.
  *
  * Holds for every answer: it has a status that the server sends, and the part of a file is in the file. */
-#include "fs/http/access.h"
+#include "fs/http/admission.h"
 #include "fs/http/protocols.h"
 #include "fs/http/s3.h"
-#include "fs/http/s3_signature.h"
 #include "fs/tree/content_options.h"
 #include "models/formats.h"
 

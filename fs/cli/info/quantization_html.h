@@ -2,7 +2,6 @@
 #pragma once
 
 #include "fs/lib/info/quantization.h"
-#include "fs/lib/info/weight_kinds.h"
 
 struct quantization_report {
     const struct gguf_model *model;

@@ -1,4 +1,4 @@
-#include "fs/lib/info/weight_kinds.h"
+#include "fs/lib/info/quantization.h"
 
 #include "base/text.h"
 #include "quant/views/convert.h"

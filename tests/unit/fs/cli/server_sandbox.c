@@ -2,7 +2,7 @@
 #include "fs/cli/server_sandbox.h"
 
 #include "base/sandbox.h"
-#include "fs/mount/confinement.h"
+#include "fs/mount/processes.h"
 #include "models/formats.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

@@ -1,5 +1,5 @@
 /* Expected: the examples of RFC 7617, section 2, and RFC 6750, section 2.1; base64 by coreutils. */
-#include "fs/http/access.h"
+#include "fs/http/admission.h"
 
 #include "tests/unit/check.h"
 

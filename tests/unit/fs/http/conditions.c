@@ -1,5 +1,5 @@
 /* Expected: RFC 9110, sections 13.1 and 14.1.2, with its examples for a representation of 10000 bytes. */
-#include "fs/http/conditions.h"
+#include "fs/http/file_answer.h"
 
 #include "tests/unit/check.h"
 

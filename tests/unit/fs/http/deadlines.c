@@ -1,5 +1,5 @@
 /* A connection whose request does not arrive in time is ended, and no other. */
-#include "fs/http/deadlines.h"
+#include "fs/http/admission.h"
 
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
 /* Expected: signatures that botocore 1.44's S3SigV4Auth and S3SigV4QueryAuth set for the same requests and time. */
-#include "fs/http/s3_signature.h"
+#include "fs/http/s3.h"
 
 #include "tests/unit/check.h"
 

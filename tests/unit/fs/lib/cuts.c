@@ -1,5 +1,5 @@
 /* Cuts of files into parts: where they may be, and that parts cost about the same. */
-#include "fs/lib/cuts.h"
+#include "fs/lib/parts_plan.h"
 
 #include "formats/span.h"
 #include "quant/blocks/dtype.h"

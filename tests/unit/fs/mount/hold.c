@@ -1,5 +1,5 @@
 /* Holds: beside each other, and one that waits until nobody holds the directory. */
-#include "fs/mount/hold.h"
+#include "fs/mount/mountpoint.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

@@ -1,8 +1,7 @@
 /* Mount points before anything is mounted: which directories will do, whose they are, and what becomes of them. */
 #include "fs/mount/mountpoint.h"
 
-#include "fs/mount/hold.h"
-#include "fs/mount/obstacle.h"
+#include "fs/mount/device.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
 

@@ -1,5 +1,5 @@
 /* Which paths a mount lists, by the patterns of a shell. */
-#include "fs/mount/only.h"
+#include "fs/mount/session_options.h"
 
 #include "tests/unit/check.h"
 

@@ -3,7 +3,6 @@
 #include "fs/tree/kept.h"
 
 #include "formats/tensor_set.h"
-#include "fs/tree/kept_key.h"
 #include "quant/merge/merge.h"
 #include "remote/evict.h"
 #include "remote/options.h"

@@ -1,5 +1,5 @@
 /* Samples of weights are spread over the whole tensor. */
-#include "fs/lib/info/weight_kinds.h"
+#include "fs/lib/info/quantization.h"
 
 #include "tests/unit/check.h"
 

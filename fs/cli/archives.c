@@ -1,4 +1,4 @@
-#include "fs/cli/archives.h"
+#include "fs/cli/compare/checks.h"
 
 #include "base/report.h"
 #include "base/text.h"

@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "base/system.h"
 #include "fs/cli/command.h"
-#include "fs/cli/server_sandbox.h"
+#include "fs/cli/sandbox.h"
 #include "fs/mount/fuse_session.h"
 #include "fs/mount/mountpoint.h"
 

@@ -1,7 +1,7 @@
 #include "base/report.h"
 #include "base/sha256.h"
 #include "fs/cli/command.h"
-#include "fs/cli/hub_cache_copy.h"
+#include "fs/cli/copying.h"
 #include "fs/cli/progress.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/paths.h"

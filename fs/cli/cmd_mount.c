@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "fs/cli/background.h"
 #include "fs/cli/command.h"
-#include "fs/cli/server_sandbox.h"
+#include "fs/cli/sandbox.h"
 #include "fs/lib/info/profile.h"
 #include "fs/lib/library.h"
 #include "fs/mount/fuse_session.h"

@@ -4,7 +4,7 @@
  * Parsing, --help, the man page and the shell completions all use the rows. */
 #pragma once
 
-#include "fs/cli/command_sandbox.h"
+#include "fs/cli/sandbox.h"
 #include "fs/lib/lib.h"
 
 #include <stddef.h>
@@ -114,3 +114,9 @@ int finish_output(int status);
 void usage_print(void);
 void usage_print_command(const struct command *command);
 void usage_print_options(void);
+
+/* The commit that the program was built from, as `git describe` says it: "v0.2.0", "v0.2.0-3-g1a2b3c4d",
+ * "1a2b3c4d-dirty"; "none" where the sources are no clone. It is for people: builds of equal sources agree, whatever it
+ * is (fs/tree/identity.h). */
+
+extern const char wfs_revision[];

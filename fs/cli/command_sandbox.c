@@ -1,10 +1,8 @@
-#include "fs/cli/command_sandbox.h"
+#include "fs/cli/sandbox.h"
 
 #include "base/sandbox.h"
 #include "base/text.h"
-#include "fs/cli/kept_records.h"
-#include "fs/cli/path_list.h"
-#include "fs/cli/runtime_paths.h"
+#include "fs/cli/sandbox_paths.h"
 #include "fs/cli/source_roots.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"

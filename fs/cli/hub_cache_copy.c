@@ -1,6 +1,5 @@
-#include "fs/cli/hub_cache_copy.h"
+#include "fs/cli/copying.h"
 
-#include "fs/cli/unfinished.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/output.h"
 #include "sources/paths.h"

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "fs/cli/command.h"
 #include "fs/cli/progress.h"
-#include "fs/cli/revision.h"
 #include "fs/cli/terminal.h"
 #include "fs/tree/identity.h"
 #include "models/references/references.h"

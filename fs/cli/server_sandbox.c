@@ -1,9 +1,8 @@
-#include "fs/cli/server_sandbox.h"
+#include "fs/cli/sandbox.h"
 
 #include "base/opener.h"
 #include "base/sandbox.h"
-#include "fs/cli/kept_records.h"
-#include "fs/cli/runtime_paths.h"
+#include "fs/cli/sandbox_paths.h"
 #include "fs/cli/source_roots.h"
 #include "fs/mount/processes.h"
 #include "remote/store.h"

@@ -1,7 +1,7 @@
 #include "fs/cli/source_roots.h"
 
 #include "base/text.h"
-#include "fs/cli/path_list.h"
+#include "fs/cli/sandbox_paths.h"
 #include "fs/lib/library.h"
 #include "models/layouts/find.h"
 #include "sources/archive/location.h"

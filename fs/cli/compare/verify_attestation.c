@@ -1,4 +1,4 @@
-#include "fs/cli/compare/verify_attestation.h"
+#include "fs/cli/compare/checks.h"
 
 #include "base/report.h"
 #include "base/text.h"

@@ -1,6 +1,6 @@
 #include "base/report.h"
-#include "fs/cli/archives.h"
 #include "fs/cli/command.h"
+#include "fs/cli/compare/checks.h"
 #include "fs/cli/info/info_pages.h"
 #include "fs/cli/info/json_page.h"
 #include "fs/cli/terminal.h"

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "fs/lib/info/profile.h"
+#include "fs/lib/info/quantization.h"
 
 /* Prints the source, the files read, the files of a mount and the files left out. On a terminal, breaks lines at words
  * and shortens long lists, but no message. */
@@ -44,3 +45,17 @@ struct quantization_page {
 /* Prints size, bits per weight, error and a word for the loss of every quantization, and recommends one. Shows its
  * progress on a terminal. Fails for adapters and for unknown families. */
 bool print_quantizations(const struct tree *tree, const struct quantization_page *page, struct error *error);
+
+/* The measurements of `wfs info --quantization` as a self-contained HTML page. */
+
+struct quantization_report {
+    const struct gguf_model *model;
+    const struct quantization *rows;
+    size_t n_rows;
+    const struct weight_kind *kinds;
+    size_t n_kinds;
+    bool all, by_importance; /* all weights were measured; errors are weighted by importance */
+};
+
+/* Prints plots of error against size, error by layer and kind of tensor, the distribution of weights, and the table. */
+void print_quantization_html(const struct quantization_report *report);

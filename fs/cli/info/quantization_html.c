@@ -1,4 +1,4 @@
-#include "fs/cli/info/quantization_html.h"
+#include "fs/cli/info/info_pages.h"
 
 #include "base/buffer.h"
 #include "base/text.h"

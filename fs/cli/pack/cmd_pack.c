@@ -3,8 +3,7 @@
 #include "fs/cli/command.h"
 #include "fs/cli/pack/packing.h"
 #include "fs/cli/pack/packing_index.h"
-#include "fs/cli/pack/packing_replace.h"
-#include "fs/cli/pack/packing_rewrite.h"
+#include "fs/cli/pack/packing_written.h"
 #include "fs/cli/progress.h"
 #include "sources/paths.h"
 

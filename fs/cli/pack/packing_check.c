@@ -1,4 +1,4 @@
-#include "fs/cli/pack/packing_check.h"
+#include "fs/cli/pack/packing_written.h"
 
 #include "base/arena.h"
 #include "base/lock.h"

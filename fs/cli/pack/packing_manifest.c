@@ -1,7 +1,4 @@
-#include "fs/cli/pack/packing_manifest.h"
-
 #include "fs/cli/pack/packing_index.h"
-#include "fs/cli/pack/packing_merge.h"
 
 #include <stdlib.h>
 #include <string.h>

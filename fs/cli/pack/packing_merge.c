@@ -1,4 +1,4 @@
-#include "fs/cli/pack/packing_merge.h"
+#include "fs/cli/pack/packing_index.h"
 
 #include "base/arena.h"
 

@@ -1,4 +1,4 @@
-#include "fs/cli/pack/packing_replace.h"
+#include "fs/cli/pack/packing_written.h"
 
 #include "base/report.h"
 #include "base/system.h"

@@ -1,11 +1,8 @@
-#include "fs/cli/pack/packing_rewrite.h"
+#include "fs/cli/pack/packing_written.h"
 
 #include "base/arena.h"
 #include "base/text_index.h"
-#include "fs/cli/pack/packing_check.h"
 #include "fs/cli/pack/packing_index.h"
-#include "fs/cli/pack/packing_manifest.h"
-#include "fs/cli/pack/packing_merge.h"
 #include "sources/archive/location.h"
 #include "sources/archive/pack_writer.h"
 

@@ -1,5 +1,5 @@
 /* The sandbox of a command, tried from inside: what code that has taken it over could do before it reads a byte. */
-#include "fs/cli/command_sandbox.h"
+#include "fs/cli/sandbox.h"
 
 #include "base/sandbox.h"
 #include "models/formats.h"

@@ -1,5 +1,5 @@
 /* The sandbox of a server, tried from inside: what code that has taken it over could still do. */
-#include "fs/cli/server_sandbox.h"
+#include "fs/cli/sandbox.h"
 
 #include "base/sandbox.h"
 #include "fs/mount/processes.h"

@@ -1,5 +1,5 @@
 /* Removing originals: only what was scanned, and nothing that a link leads to. */
-#include "fs/cli/pack/packing_replace.h"
+#include "fs/cli/pack/packing_written.h"
 
 #include "tests/unit/check.h"
 

@@ -22,3 +22,10 @@ struct command_needs {
  * connects only if a source or an option names a server, to the ports of these. Clears the environment if nothing
  * connects. Makes the directories of the store and of the hub cache if they are to be filled. */
 void enter_command_sandbox(const struct command_needs *needs, const struct options *options);
+
+/* The sandbox (base/sandbox.h) of commands that serve a mount. */
+
+/* Starts the opener of a server's sources, and enters the sandbox, before anything of a source is read and before
+ * threads are started: no capabilities, no new files but by the opener and in the store, no network unless a source or
+ * an option names a server. Clears the environment, unless the network needs it. */
+bool enter_server_sandbox(const char *const *sources, size_t n, const struct options *options, struct error *error);

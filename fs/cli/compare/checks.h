@@ -1,7 +1,16 @@
-/* Checking the checksums in zip archives: torch and numpy files. */
+/* What `wfs verify` checks besides files of models: statements (verify_attestation.c) and zip archives (archives.c). */
 #pragma once
 
 #include "base/error.h"
+#include "fs/cli/command.h"
+
+/* `wfs verify --attestation FILE SOURCE`. */
+
+/* Makes the statement in the file `path` again from the source that the only operand names, reports every file that
+ * differs, and returns the exit status: 0 if none does, 1 if one does, 2 if the statements cannot be compared. */
+int verify_attestation(const char *path, const struct invocation *invocation);
+
+/* Checking the checksums in zip archives: torch and numpy files. */
 
 enum archives { ARCHIVES_NONE, ARCHIVES_WHOLE, ARCHIVES_DAMAGED };
 

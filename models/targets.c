@@ -1,7 +1,7 @@
 #include "models/targets.h"
 
 #include "models/convert/from_gguf.h"
-#include "models/diffusion/quantize.h"
+#include "models/diffusion/gguf.h"
 
 static enum outcome convert(const struct gguf_edition *edition, const char *outtype,
                             const struct quantize_options *options, struct artifact *ret_artifact, struct error *error)

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "formats/gguf/write.h"
-#include "models/layouts/find.h"
+#include "models/layouts/layout_file.h"
 #include "models/quantize/quantize.h"
-#include "models/quantize/split.h"
 #include "models/references/references.h"
 
 /* A GGUF file whose header was kept (fs/lib/parts.h). No other GGUF file can be made then. */

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "fs/cli/sandbox_paths.h"
 #include "fs/lib/library.h"
-#include "models/layouts/find.h"
+#include "models/layouts/layout_file.h"
 #include "sources/archive/location.h"
 #include "sources/location_ollama.h"
 #include "sources/paths.h"

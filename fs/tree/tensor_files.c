@@ -7,7 +7,7 @@
 #include "fs/tree/name.h"
 #include "fs/tree/tensor_experts.h"
 #include "fs/tree/tensor_views.h"
-#include "models/quantize/importances.h"
+#include "models/quantize/imatrix.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -24,7 +24,8 @@ unsigned tensor_slots(void)
     return SLOT_FIRST_DTYPE + 2 * n_dtypes;
 }
 
-/* Returns a view with the type and shape that convert.h needs to find out what is possible; it cannot be read. */
+/* Returns a view with the type and shape that quant/views/convert.h needs to find out what is possible; it cannot be
+ * read. */
 static struct view outline(const struct tensor *tensor)
 {
     return (struct view){

@@ -1,4 +1,4 @@
-#include "models/card/front_matter.h"
+#include "models/card/general.h"
 
 #include "base/buffer.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "formats/documents.h"
-#include "models/card/front_matter.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -10,6 +10,7 @@
 #include "models/card/name_parts.h"
 #include "models/references/references.h"
 #include "text/json.h"
+#include "text/yaml.h"
 
 /* Sets general.sampling.* and general.name ... general.languages. `raw_config` is config.json or NULL; `references` may
  * be NULL, for the newest builds. Fails if one of the files exists but cannot be read. */
@@ -19,3 +20,10 @@ bool general_add(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, cons
 /* Appends the front matter of a README.md from which general_add() sets the same keys again: a model card with names,
  * license, base models, datasets, tags and languages. Lists of more than 10,000 entries are left out. */
 void general_write_card(const struct gguf_kvs *kvs, struct buffer *out);
+
+/* The YAML between "---" lines at the top of a model's README.md (text/yaml.h). */
+
+/* Sets *ret_card to the mapping, or to NULL if `readme` has no front matter or it is not a mapping. Fails if the front
+ * matter is not YAML, or exceeds the limits. */
+bool front_matter_read(struct arena *arena, const char *readme, size_t length, const struct yaml_value **ret_card,
+                       struct error *error);

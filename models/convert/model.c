@@ -13,7 +13,6 @@
 #include "models/convert/unknown_family.h"
 #include "models/facts.h"
 #include "models/family/nvfp4.h"
-#include "models/family/part.h"
 #include "models/family/tensors.h"
 #include "models/packings/packings.h"
 #include "models/projectors/projector.h"

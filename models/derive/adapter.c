@@ -4,7 +4,6 @@
 #include "formats/documents.h"
 #include "formats/huggingface/hub_cache.h"
 #include "formats/shape.h"
-#include "models/derive/module_patterns.h"
 #include "quant/views/convert.h"
 
 #include <inttypes.h>

@@ -8,9 +8,10 @@
  * Sources: peft, tuners/lora and utils/save_and_load.py; convert_lora_to_gguf.py of llama.cpp. */
 #pragma once
 
+#include "base/error.h"
 #include "formats/checkpoint.h"
 #include "models/convert/model.h"
-#include "models/derive/mlx_names.h"
+#include "models/derive/foreign_names.h"
 #include "text/json.h"
 
 /* An adapted weight. */
@@ -81,3 +82,34 @@ struct gguf_model *gguf_adapter_new(const struct checkpoint *checkpoint, const s
 
 /* Notes that llama.cpp applies the GGUF at another scale than peft, or that lora_b includes the difference. */
 void gguf_adapter_note_scale(const struct checkpoint *checkpoint, bool folds_scale);
+
+/* The base model of an adapter, or the target model of a draft model (speculative decoding). An adapter's GGUF is made
+ * by the base's configuration, and a draft model's GGUF includes its target's tokenizer and some of its sizes: -o base=
+ * names the directory, as --base and --target-model-dir do for the converter.
+ *
+ * The derivation keeps that model as BASE_TARGET: for an adapter with its tensors, whose names are used; for a draft
+ * model only its side files, unless the draft replaces a row of the target's embedding. The row is then BASE_MASK. A
+ * path without a model is an error, even if the checkpoint does not need one. */
+
+/* Opens the base of an adapter: with its tensors under the names that adapters use, or with its side files only if the
+ * weights are missing or cannot be opened, which a hint of the adapter says. */
+const struct checkpoint *base_open(const char *path, const struct checkpoint *adapter, struct error *error);
+
+/* Values for modules by name, which replace the common value: rank_pattern and alpha_pattern of adapter_config.json,
+ * {"q_proj": 16, "layers.0.*": 8}.
+ *
+ * A pattern is a regular expression that matches a module's name, or its end after a dot; the first match counts.
+ * Source: get_pattern_key() of peft, utils/other.py. Most patterns are plain names, whose number has no limit; the
+ * number, the length and the search steps of all others are limited, and exceeding a limit is an error. */
+
+struct module_patterns;
+
+/* Reads the patterns of the member `key` of `config`, which must outlive the result, for lookups of `n_modules`
+ * modules; a missing member means no patterns. Returns NULL if one is no regular expression, or there are too many. */
+struct module_patterns *module_patterns_read(const struct json *config, const char *key, size_t n_modules,
+                                             struct error *error);
+void module_patterns_free(struct module_patterns *patterns); /* NULL is allowed */
+
+/* Sets *ret_value to the value for a module of that name; NULL: no pattern matches. Fails if a match takes too long. */
+bool module_patterns_find(const struct module_patterns *patterns, const char *module, size_t length,
+                          const struct json **ret_value, struct error *error);

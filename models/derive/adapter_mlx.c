@@ -1,6 +1,6 @@
 /* Adapters of mlx-lm under the names that transformers has for the modules. */
 #include "models/derive/adapter.h"
-#include "models/derive/mlx_names.h"
+#include "models/derive/foreign_names.h"
 #include "models/facts.h"
 
 #include <string.h>

@@ -5,10 +5,9 @@
 #include "base/text.h"
 #include "formats/documents.h"
 #include "models/card/general.h"
-#include "models/derive/module_patterns.h"
 #include "models/facts.h"
 #include "models/family/tensors.h"
-#include "models/relation/low_rank.h"
+#include "models/relation/rearrangement.h"
 #include "quant/views/product.h"
 #include "quant/views/unpack.h"
 

@@ -1,7 +1,7 @@
 /* Treats a checkpoint as one of another class: config.json as if its `architectures` named that class, for a model of a
  * known architecture that was saved under a new name. */
 #include "formats/documents.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/families/families.h"
 #include "text/json_write.h"
 

@@ -8,10 +8,10 @@
  * beside them, and where a number is missing, variables keep their names.
  *
  * Source: CTranslate2, python/ctranslate2/converters/transformers.py, WhisperLoader and BartLoader. */
-#include "models/derive/ctranslate2.h"
 #include "base/text.h"
 #include "formats/documents.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
+#include "models/derive/foreign_names.h"
 #include "models/packings/packings.h"
 #include "quant/views/convert.h"
 #include "text/json_write.h"

@@ -1,4 +1,4 @@
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 
 /* The derivations, in the order of their application, one a line. */
 /* clang-format off */

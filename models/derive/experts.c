@@ -5,7 +5,7 @@
  *
  * Source: conversion_mapping.py of transformers 5.24. */
 #include "base/text.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/facts.h"
 
 #include <inttypes.h>

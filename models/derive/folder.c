@@ -3,7 +3,7 @@
  * dense-modules, the folders of all dense layers that modules.json names. */
 #include "base/text.h"
 #include "formats/components.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/facts.h"
 
 #include <string.h>

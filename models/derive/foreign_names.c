@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "models/config/hparams.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/facts.h"
 
 #include <ctype.h>

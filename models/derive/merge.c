@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "formats/components.h"
 #include "formats/shape.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/derive/merging.h"
 #include "models/facts.h"
 #include "quant/views/convert.h"

@@ -6,7 +6,6 @@
 #include "formats/checkpoint_builder.h"
 #include "models/derive/adapter.h"
 #include "models/derive/merge_gguf.h"
-#include "models/derive/module_patterns.h"
 
 /* The changes that an adapter can make to a tensor, each at most once. */
 enum change {

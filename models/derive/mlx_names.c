@@ -5,11 +5,11 @@
  * cannot be turned back, the tensors stay as stored, and no file is made of them all.
  *
  * Source: sanitize() of the classes in mlx_lm/models/ of mlx-lm. */
-#include "models/derive/mlx_names.h"
+#include "models/derive/foreign_names.h"
 
 #include "base/text.h"
 #include "models/config/hparams.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
 #include "models/relation/elementwise.h"

@@ -1,4 +1,4 @@
-#include "models/derive/module_patterns.h"
+#include "models/derive/adapter.h"
 
 #include "base/arena.h"
 #include "text/regex.h"

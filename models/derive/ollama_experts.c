@@ -3,7 +3,7 @@
  *
  * Source: sources/location_ollama.h. */
 #include "base/text.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * The result has no parts of packed weights; each weight has the dtype from before it was packed, and no side file
  * describes a packing. */
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 
 #include "formats/documents.h"
 #include "models/derive/plain_config.h"

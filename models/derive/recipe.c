@@ -1,6 +1,6 @@
 #include "models/derive/recipe.h"
 
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/derive/recipe_plan.h"
 #include "models/derive/recipe_vocabulary.h"
 

@@ -1,6 +1,5 @@
 #include "models/derive/recipe_vocabulary.h"
 
-#include "models/derive/recipe_tokens.h"
 #include "quant/views/row_map.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Makes the config.json that Pocket TTS lacks, of the shapes of its tensors, as the converter reads them.
  *
  * Source: conversion/pockettts.py, _load_hparams(). */
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/relation/pattern.h"
 
 #include <inttypes.h>

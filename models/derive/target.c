@@ -1,8 +1,8 @@
-#include "models/derive/target.h"
+#include "models/derive/adapter.h"
 
 #include "base/text.h"
 #include "formats/huggingface/hub_cache.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/facts.h"
 #include "models/families/drafts/drafts.h"
 #include "models/huggingface/hf_model.h"

@@ -3,7 +3,7 @@
  * The directory is a checkout of OpenAI's repository, the folder there that has the files, or a Hugging Face directory
  * or repository with a vocab.json. */
 #include "formats/huggingface/hub_cache.h"
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 
 static const char *const folders[] = {"", "assets/", "whisper/assets/"};
 static const char *const names[] = {"multilingual.tiktoken", "gpt2.tiktoken", "vocab.json"};

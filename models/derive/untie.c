@@ -2,7 +2,7 @@
  *
  * An adapter that trained a copy of one of them (modules_to_save) does not change the other: one tensor becomes two,
  * and config.json no longer ties them, as after peft's merge_and_unload(). */
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 
 #include "base/text.h"
 #include "formats/documents.h"

@@ -1,5 +1,5 @@
 /* A build without merges: recipes are recognized, and refused. */
-#include "models/derive/derivation.h"
+#include "models/derive/derive.h"
 #include "models/derive/recipe_plan.h"
 
 #include <string.h>

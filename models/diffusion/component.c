@@ -1,7 +1,6 @@
 #include "models/diffusion/component.h"
 
 #include "formats/safetensors/safetensors.h"
-#include "models/diffusion/describing.h"
 #include "models/diffusion/naming.h"
 
 #include <math.h>

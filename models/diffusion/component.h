@@ -6,7 +6,9 @@
 
 #include "base/buffer.h"
 #include "formats/artifact.h"
+#include "formats/tensor_set.h"
 #include "models/diffusion/state_dict.h"
+#include "text/json_write.h"
 
 /* Reports whether a model can become a component. */
 bool component_is_known(const struct state_dict *dict);
@@ -22,3 +24,25 @@ bool component_artifact(const struct state_dict *dict, struct arena *arena, stru
 
 /* Appends config.json. Fails if a tensor is missing or has another rank. */
 bool component_write_config(const struct state_dict *dict, struct buffer *out, struct error *error);
+
+/* A config.json that is written from the shapes of a component's tensors. */
+
+/* The component while its configuration is written; `failed` is set by the first tensor that does not fit. */
+struct describing {
+    const struct tensor_set *set; /* sealed */
+    struct json_writer *writer;
+    struct error *error;
+    bool failed;
+};
+
+/* Returns a dimension of a tensor; 0, and a failure, if the tensor is missing or has no such dimension. */
+uint64_t describing_size(struct describing *describing, const char *name, unsigned axis);
+
+/* Puts a dimension of a tensor. */
+void describing_put_size(struct describing *describing, const char *key, const char *tensor, unsigned axis);
+
+/* Returns the number of blocks whose names begin so, by the highest number that follows. */
+uint64_t describing_blocks(const struct tensor_set *set, const char *beginning);
+
+/* Records a failure, unless there was one before. */
+void describing_fail(struct describing *describing, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-#include "models/diffusion/convert.h"
+#include "models/diffusion/gguf.h"
 
 #include "base/text.h"
 #include "models/convert/edits.h"

@@ -1,4 +1,4 @@
-#include "models/diffusion/describing.h"
+#include "models/diffusion/component.h"
 
 #include "base/text.h"
 

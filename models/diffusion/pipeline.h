@@ -12,8 +12,8 @@
 #include "base/buffer.h"
 #include "formats/artifact.h"
 #include "formats/checkpoint.h"
-#include "models/diffusion/describing.h"
-#include "models/diffusion/single_file_names.h"
+#include "models/diffusion/component.h"
+#include "models/diffusion/single_file.h"
 
 struct pipeline_kind;
 

@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "formats/safetensors/safetensors.h"
-#include "models/diffusion/single_file_names.h"
 #include "quant/views/convert.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "models/diffusion/single_file_names.h"
+#include "models/diffusion/single_file.h"
 
 #include "base/buffer.h"
 #include "base/text.h"

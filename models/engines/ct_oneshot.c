@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "models/engines/ct_ignored.h"
-#include "models/huggingface/module_order.h"
+#include "models/huggingface/shards.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "formats/documents.h"
 #include "models/config/hparams.h"
 #include "models/derive/plain_config.h"
-#include "models/huggingface/module_order.h"
+#include "models/huggingface/shards.h"
 #include "quant/views/convert.h"
 
 #include <string.h>

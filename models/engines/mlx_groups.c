@@ -1,6 +1,6 @@
 #include "models/engines/mlx_groups.h"
 
-#include "models/packings/groups.h"
+#include "models/packings/packed.h"
 #include "quant/pack/block_groups.h"
 #include "quant/views/block_views.h"
 #include "quant/views/convert.h"

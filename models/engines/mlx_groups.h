@@ -17,7 +17,7 @@ struct mlx_groups {
     const struct view *parts[MLX_PARTS];
 };
 
-/* Gets a part of a weight, blocks of ggml or a view with code_groups (models/packings/groups.h). *ret_part stays NULL
+/* Gets a part of a weight, blocks of ggml or a view with code_groups (models/packings/packed.h). *ret_part stays NULL
  * if MLX cannot hold the weight's values, for *ret_reason, or if the weight has no such part; *ret_reason stays as it
  * is for a weight that is not quantized. Reads zero points and the order of columns if the packing stores them. Fails
  * if they cannot be read. */

@@ -1,4 +1,4 @@
-#include "models/family/fusion.h"
+#include "models/family/tensors.h"
 
 #include "base/text.h"
 

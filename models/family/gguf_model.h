@@ -13,7 +13,7 @@ struct gguf_edits; /* models/convert/edits.h */
 struct hparams;
 struct quantize_outline; /* quantize.h */
 
-/* What a file has of a model with layers of multi-token prediction (part.h). */
+/* What a file has of a model with layers of multi-token prediction (part.c). */
 enum gguf_part { PART_WHOLE, PART_WITHOUT_MTP, PART_MTP };
 
 struct gguf_model {

@@ -1,4 +1,4 @@
-#include "models/family/part.h"
+#include "models/family/tensors.h"
 
 #include "base/text.h"
 #include "models/relation/pattern.h"

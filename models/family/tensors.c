@@ -1,9 +1,7 @@
 #include "models/family/tensors.h"
 
 #include "base/text.h"
-#include "models/family/fusion.h"
 #include "models/family/nvfp4.h"
-#include "models/family/part.h"
 #include "models/packings/packings.h"
 #include "models/relation/pattern.h"
 #include "quant/views/convert.h"

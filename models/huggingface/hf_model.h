@@ -36,7 +36,7 @@ const struct hf_model *hf_model_new(struct arena *arena, const struct checkpoint
                                     struct error *error);
 
 /* Makes a model like hf_model_new(), whose dequantized tensors are exact: F32 that remembers its codes (packings/
- * groups.h), or a GGUF's blocks. */
+ * packed.h), or a GGUF's blocks. */
 const struct hf_model *hf_model_with_codes(struct arena *arena, const struct checkpoint *checkpoint,
                                            struct error *error);
 

@@ -1,4 +1,4 @@
-#include "models/huggingface/module_order.h"
+#include "models/huggingface/shards.h"
 
 #include "base/text_index.h"
 

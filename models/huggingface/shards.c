@@ -3,7 +3,6 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/safetensors/safetensors.h"
-#include "models/huggingface/module_order.h"
 #include "text/json_write.h"
 
 #include <inttypes.h>

@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "formats/artifact.h"
+#include "formats/tensor_set.h"
 #include "models/huggingface/hf_model.h"
 
 enum { SHARDS_MAX = 9999 };
@@ -75,3 +76,10 @@ void shards_write_entries(const struct shards *shards, const struct shards_entry
 struct json_writer;
 void shards_put_map(struct json_writer *writer, const struct shards *shards, const struct shards_entry *entries,
                     size_t n_entries);
+
+/* The order of parameters in the classes of transformers: the order of state_dict(), by which save_pretrained() fills
+ * shards. Source: the modeling files of transformers. */
+
+/* Returns the indices of the set's tensors in that order, in the arena. `model_type` is config.json's, and may be NULL.
+ * Unknown parameters come after their siblings, in the order of the set. */
+const size_t *module_order(const struct tensor_set *set, const char *model_type, struct arena *arena);

@@ -1,4 +1,4 @@
-#include "models/layouts/find.h"
+#include "models/layouts/layout_file.h"
 
 #include "base/system.h"
 #include "base/text.h"

@@ -6,8 +6,7 @@
  *                groups rounded up
  *     gemv_fast  B.qweight I16 [rows / 4, columns], shuffled; B.scales and B.qzeros [groups, rows], which hold
  *                -(scale * zero point) */
-#include "models/packings/groups.h"
-#include "models/packings/repack.h"
+#include "models/packings/packed.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,8 +6,7 @@
  * groups are of group_size columns each.
  *
  * Adding one to a zero point may exceed the bits: 15 becomes 16. */
-#include "models/packings/groups.h"
-#include "models/packings/repack.h"
+#include "models/packings/packed.h"
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "models/packings/groups.h"
+#include "models/packings/packed.h"
 
 struct grouped {
     struct view view;

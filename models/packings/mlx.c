@@ -15,8 +15,7 @@
  *
  * Weights that mx.quantize() would not make are refused: another mode, a size of groups other than the mode's, and bits
  * that do not fit the shapes. */
-#include "models/packings/groups.h"
-#include "models/packings/repack.h"
+#include "models/packings/packed.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

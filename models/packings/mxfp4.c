@@ -6,7 +6,6 @@
  *
  * The converter writes these weights before all others, and keeps their blocks in every output. */
 #include "base/checked.h"
-#include "models/packings/groups.h"
 #include "models/packings/packed.h"
 #include "quant/views/block_views.h"
 

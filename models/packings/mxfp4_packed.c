@@ -2,7 +2,6 @@
  * bias of 127 [rows, columns / 32], without a code for NaN. compressed-tensors has B.weight_packed U8 and
  * B.weight_scale U8; DeepSeek V4 has B.weight I8 and B.scale E8M0; MiMo V2 has B.weight U8 and B.weight_scale U8, and
  * declares them by "store_dtype": "mxfp4". */
-#include "models/packings/groups.h"
 #include "models/packings/packed.h"
 
 #include <string.h>

@@ -9,7 +9,6 @@
  *
  * ggml has the same bits in another order, without the sign of scales and without the factor for all: a tensor of its
  * own has that, X.scale beside X.weight, and another has the scale of inputs. */
-#include "models/packings/groups.h"
 #include "models/packings/packed.h"
 
 #include "base/text.h"

@@ -5,8 +5,7 @@
  * rows; without it, the zero point is half of the range. B.weight_g_idx [columns], from libraries that did not yet
  * order columns themselves, gives columns groups in any order; if an element is -1, it was never filled in. */
 #include "base/little_endian.h"
-#include "models/packings/groups.h"
-#include "models/packings/repack.h"
+#include "models/packings/packed.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

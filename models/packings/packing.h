@@ -50,7 +50,7 @@ enum packing_place { BEFORE_ALL, IN_PLACE, AFTER_ALL };
 struct unpacked_forms {
     const struct view *blocks;        /* its values as ggml's blocks */
     const struct view *repacked;      /* blocks of another kind that decode to the same values */
-    const struct code_groups *groups; /* the codes of its values (groups.h) */
+    const struct code_groups *groups; /* the codes of its values (packed.h) */
     const struct view *factors[2];    /* F32 [1]: multipliers of the blocks' values, and of inputs; NULL: 1 */
     const struct view *converted;     /* the converter's values, if they differ from the format's */
     enum upstream_change mended; /* the builds with this rule do not write `converted`; CHANGE_NONE: all write it */

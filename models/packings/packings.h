@@ -66,7 +66,7 @@ struct plain_wish {
     bool is_saved_again;          /* like a model unpacked and saved again, even if the converter knows the method */
     const struct dtype *saved_as; /* the dtype for that, rounded to once; NULL: the dtype from before packing */
     bool keeps_blocks;            /* use blocks wherever they are exact */
-    bool keeps_groups;            /* use the values in F32, which remember their codes (groups.h) */
+    bool keeps_groups;            /* use the values in F32, which remember their codes (packed.h) */
     bool keeps_mxfp4;             /* the converter copies packed MXFP4 of the model's family */
     const struct references *references; /* whose converter; NULL: the newest */
 };

@@ -1,8 +1,7 @@
 /* A set with plain tensors in place of packed ones. */
-#include "models/packings/groups.h"
+#include "models/packings/packed.h"
 #include "models/packings/packings.h"
 #include "models/packings/refusals.h"
-#include "models/packings/repack.h"
 #include "quant/views/convert.h"
 
 #include <stdlib.h>

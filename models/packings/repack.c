@@ -1,4 +1,4 @@
-#include "models/packings/repack.h"
+#include "models/packings/packed.h"
 
 #include "base/checked.h"
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "formats/tensor_set.h"
+#include "models/shown_tensors.h"
 #include "quant/blocks/encoding.h"
 
 #include <stdbool.h>
@@ -56,3 +57,13 @@ struct importance imatrix_importance(const struct imatrix_entry *entry, const st
 /* Returns the entry of that name, if it counts, or NULL; `imatrix` may be NULL. */
 const struct imatrix_entry *imatrix_find(const struct imatrix *imatrix, const struct imatrix_filter *filter,
                                          const char *name);
+
+/* Importances of a checkpoint's own tensors, from an importance matrix with GGUF names. A tensor has importances if its
+ * columns become the columns of one GGUF matrix, or of one expert in it; a tensor that the conversion transposes or
+ * divides has none. */
+
+/* Returns the importances of each shown tensor, in the arena; for a tensor without any, `columns` is NULL. Returns NULL
+ * if `imatrix` is NULL; it must outlive the result. */
+const struct importance *importances_of(const struct checkpoint *checkpoint, const struct shown_tensors *shown,
+                                        const struct imatrix *imatrix, const struct imatrix_filter *filter,
+                                        struct arena *arena);

@@ -1,4 +1,4 @@
-#include "models/quantize/importances.h"
+#include "models/quantize/imatrix.h"
 
 #include "models/convert/model.h"
 #include "models/facts.h"

@@ -1,4 +1,4 @@
-#include "models/quantize/split.h"
+#include "models/quantize/quantize.h"
 
 #include "base/arena.h"
 #include "base/checked.h"

@@ -1,4 +1,4 @@
-#include "models/relation/low_rank.h"
+#include "models/relation/rearrangement.h"
 
 #include "quant/views/product.h"
 

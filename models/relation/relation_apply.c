@@ -1,6 +1,6 @@
 #include "models/relation/relation.h"
 
-#include "models/relation/low_rank.h"
+#include "models/relation/rearrangement.h"
 #include "quant/views/convert.h"
 
 #include <inttypes.h>

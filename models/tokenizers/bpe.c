@@ -1,6 +1,6 @@
 /* "gpt2": byte-level byte pair encoding, from tokenizer.json, or from vocab.json and merges.txt. */
 #include "models/tokenizers/hf_kind.h"
-#include "models/tokenizers/pre.h"
+#include "models/tokenizers/hf_vocabulary.h"
 
 #include <string.h>
 

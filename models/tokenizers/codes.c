@@ -3,7 +3,7 @@
  * talker_config names codes: 2149 is "<|codec_bos|>" by "codec_bos_id": 2149. All others are "<|codec_N|>". */
 #include "base/text.h"
 #include "models/tokenizers/hf_kind.h"
-#include "models/tokenizers/pre.h"
+#include "models/tokenizers/hf_vocabulary.h"
 
 #include <inttypes.h>
 #include <string.h>

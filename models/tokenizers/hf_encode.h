@@ -1,7 +1,7 @@
 /* Encodes a short text as a Hugging Face tokenizer does: added tokens, normalizer, pre-tokenizer, model (BPE or
  * WordPiece), post-processor.
  *
- * The ids of one fixed text identify a tokenizer (pre.h), so this module is made for texts of some hundred characters.
+ * The ids of one fixed text identify a tokenizer (pre.c), so this module is made for texts of some hundred characters.
  * PCRE2 runs the pre-tokenizer's regular expressions, which come from a file, under limits. Anything unsupported - a
  * normalizer, a Unigram model, a pattern that does not compile - is an error; the caller has a fallback.
  *

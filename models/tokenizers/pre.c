@@ -1,4 +1,4 @@
-#include "models/tokenizers/pre.h"
+#include "models/tokenizers/hf_vocabulary.h"
 
 #include "base/sha256.h"
 #include "models/tokenizers/hf_encode.h"

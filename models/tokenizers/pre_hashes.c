@@ -1,6 +1,6 @@
 /* Facts that identify tokenizers: the text that llama.cpp's converter encodes, and the SHA-256 of the resulting ids,
  * written as a Python list. Source: get_vocab_base_pre() of llama.cpp. */
-#include "models/tokenizers/pre.h"
+#include "models/tokenizers/hf_vocabulary.h"
 
 #include <stddef.h>
 

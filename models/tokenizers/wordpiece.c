@@ -1,7 +1,6 @@
 /* "bert": WordPiece, from tokenizer.json or vocab.txt. Writes tokens as llama.cpp expects: U+2581 marks the start of a
  * word, instead of "##" before the rest of a word. */
 #include "models/tokenizers/hf_vocabulary.h"
-#include "models/tokenizers/pre.h"
 
 #include <string.h>
 

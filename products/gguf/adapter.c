@@ -3,7 +3,6 @@
  * The files need the base model's configuration. The user names the base model (the checkpoint's BASE_TARGET), or
  * adapter_config.json names one in the local hub cache, which the first plan of a file opens. */
 #include "models/derive/adapter.h"
-#include "models/derive/target.h"
 #include "models/facts.h"
 #include "products/gguf/target_list.h"
 

@@ -1,5 +1,5 @@
 /* model.gguf and gguf/ of a diffusion model: the files that ComfyUI-GGUF's converter and llama-quantize would write. */
-#include "models/diffusion/convert.h"
+#include "models/diffusion/gguf.h"
 #include "models/diffusion/state_dict.h"
 #include "products/gguf/target_list.h"
 

@@ -5,7 +5,6 @@
 #include "models/facts.h"
 #include "models/packings/packings.h"
 #include "products/whisper/forms.h"
-#include "products/whisper/tokens.h"
 #include "quant/views/convert.h"
 #include "text/json.h"
 

@@ -1,4 +1,4 @@
-#include "products/whisper/mel_filters.h"
+#include "products/whisper/forms.h"
 
 #include <math.h>
 

@@ -2,7 +2,6 @@
  * tokens are in two files of OpenAI's repository, multilingual.tiktoken and gpt2.tiktoken. */
 #include "base/text.h"
 #include "products/whisper/forms.h"
-#include "products/whisper/tokens.h"
 #include "text/json.h"
 
 #include <inttypes.h>

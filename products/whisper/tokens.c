@@ -1,4 +1,4 @@
-#include "products/whisper/tokens.h"
+#include "products/whisper/forms.h"
 
 #include "base/encodings.h"
 #include "formats/documents.h"

@@ -3,7 +3,6 @@
 #include "formats/ggml/whisper.h"
 #include "products/product.h"
 #include "products/whisper/forms.h"
-#include "products/whisper/mel_filters.h"
 #include "quant/views/convert.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  *
  * Holds for what is accepted: all tensors of all files are read, and files have names. */
 #include "models/formats.h"
-#include "models/layouts/find.h"
+#include "models/layouts/layout_file.h"
 #include "models/layouts/make.h"
 #include "quant/views/convert.h"
 #include "tests/fuzz/fuzz.h"

@@ -6,8 +6,8 @@
  * for the zero points and groups cannot be read whole; what a packer makes of it can be read.
  */
 #include "models/formats.h"
+#include "models/packings/packed.h"
 #include "models/packings/packings.h"
-#include "models/packings/repack.h"
 #include "models/shown_tensors.h"
 
 #include "tests/fuzz/read_tensors.h"

@@ -1,5 +1,5 @@
 /* Shared by the families of draft models (speculative decoding), whose GGUF depends on their target model
- * (models/derive/target.h). */
+ * (models/derive/adapter.h). */
 #pragma once
 
 #include "formats/documents.h"

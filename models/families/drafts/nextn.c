@@ -1,7 +1,7 @@
 #include "models/families/drafts/nextn.h"
 
 #include "base/text.h"
-#include "models/family/part.h"
+#include "models/family/tensors.h"
 
 #include <inttypes.h>
 #include <string.h>

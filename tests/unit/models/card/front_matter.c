@@ -1,6 +1,6 @@
 /* The front matter of README.md. Expected values: yaml.safe_load() of PyYAML 6.0.3, which the reference reads cards
  * with; where the front matter ends and what a line becomes, as str.splitlines() and its loader have it. */
-#include "models/card/front_matter.h"
+#include "models/card/general.h"
 
 #include "base/buffer.h"
 

@@ -1,5 +1,5 @@
 /* Patterns of modules: which one counts is what get_pattern_key() of peft said, by Python's re. */
-#include "models/derive/module_patterns.h"
+#include "models/derive/adapter.h"
 
 #include "base/buffer.h"
 #include "tests/unit/check.h"

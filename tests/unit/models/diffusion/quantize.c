@@ -1,6 +1,6 @@
 /* What ComfyUI-GGUF's tools make of small models: names, types and shapes by the rules of convert.py, fix_5d_tensors.py
  * and the patch of llama-quantize. tests/interop/test_media.py compares whole files. */
-#include "models/diffusion/quantize.h"
+#include "models/diffusion/gguf.h"
 #include "models/diffusion/state_dict.h"
 #include "models/formats.h"
 

@@ -1,6 +1,6 @@
 /* Names of Stable Diffusion's tensors in a single file and in diffusers' components, both ways, and names that no
  * component has. */
-#include "models/diffusion/single_file_names.h"
+#include "models/diffusion/single_file.h"
 
 #include "tests/unit/check.h"
 

@@ -1,6 +1,6 @@
 /* The order of parameters in models of transformers (tests/data/make_module_orders.py), told from names alone.
  */
-#include "models/huggingface/module_order.h"
+#include "models/huggingface/shards.h"
 
 #include "base/buffer.h"
 #include "tests/unit/check.h"

@@ -1,5 +1,5 @@
 /* Blocks of packed weights decode to just what the formula gives, and what they cannot say is refused. */
-#include "models/packings/repack.h"
+#include "models/packings/packed.h"
 
 #include "base/little_endian.h"
 #include "quant/views/convert.h"

@@ -1,6 +1,6 @@
 /* A matrix goes by GGUF's names; the checkpoint is tests/data/gguf/models/mixtral-tiny, three experts of 32 and 48. */
-#include "models/quantize/importances.h"
 #include "models/formats.h"
+#include "models/quantize/imatrix.h"
 
 #include "tests/unit/check.h"
 

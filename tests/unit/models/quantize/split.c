@@ -1,8 +1,8 @@
 /* GGUFs in shards, and shards joined: cut where llama-gguf-split cuts, with its keys in its order, and put together
  * again. */
-#include "models/quantize/split.h"
 #include "models/convert/from_gguf.h"
 #include "models/formats.h"
+#include "models/quantize/quantize.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/models/laid_out.h"

@@ -3,7 +3,7 @@
 
 #include "models/families/families.h"
 #include "models/projectors/projectors.h"
-#include "models/tokenizers/pre.h"
+#include "models/tokenizers/hf_vocabulary.h"
 
 #include "tests/unit/check.h"
 

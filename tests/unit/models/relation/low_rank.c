@@ -1,6 +1,6 @@
 /* Products whose factors are rearranged: the same numbers as the rearranged product, which rearrangement.c compares
  * with numpy. */
-#include "models/relation/low_rank.h"
+#include "models/relation/rearrangement.h"
 
 #include "quant/views/convert.h"
 #include "quant/views/product.h"

@@ -2,7 +2,7 @@
  * (tests/data/make_tokenizers.py). */
 #include "models/tokenizers/hf_encode.h"
 #include "base/text.h"
-#include "models/tokenizers/pre.h"
+#include "models/tokenizers/hf_vocabulary.h"
 
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
 /* Expected: the SHA-256 of the arrays in OpenAI's mel_filters.npz. */
-#include "products/whisper/mel_filters.h"
+#include "products/whisper/forms.h"
 
 #include "base/little_endian.h"
 #include "base/sha256.h"

@@ -1,4 +1,4 @@
-#include "products/whisper/tokens.h"
+#include "products/whisper/forms.h"
 
 #include "models/formats.h"
 #include "tests/unit/check.h"

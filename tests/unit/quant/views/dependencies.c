@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "formats/bits.h"
 #include "models/packings/packed.h"
-#include "models/packings/repack.h"
 #include "quant/merge/merge.h"
 #include "quant/pack/scaled_rows.h"
 #include "quant/pack/ternary_weights.h"

@@ -2,8 +2,8 @@
  * conversion/bailingmoe3.py. */
 #include "models/families/deepseek/deepseek.h"
 #include "models/families/drafts/nextn.h"
-#include "models/families/kimi/kda.h"
 #include "models/families/layers.h"
+#include "models/families/linear_attention.h"
 #include "models/family/layer_marks.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Families that differ from the decoder of shared.h in a few tensors and keys. */
 #include "models/families/shared.h"
 
-/* Baichuan 1 and 2. conversion/baichuan.py, except the names of baichuan_tensors, where it calls itself without end: wfs writes
- * the names that llama.cpp's loader expects. */
+/* Baichuan 1 and 2. conversion/baichuan.py, except the names of tensors, where it calls itself without end:
+ * wfs writes the names that llama.cpp's loader expects. */
 
 static const struct relation_row baichuan_tensors[] = {
     {"model.layers.{}.self_attn.W_pack", "blk.{}.attn_q, blk.{}.attn_k, blk.{}.attn_v",
@@ -21,7 +21,7 @@ const struct family baichuan_family = {
                              {"rope.dimension_count", GGUF_U32, .compute = compute_hidden_per_head})},
     .vocabs = {&spm_vocab},
     .dimensions = {qkv_dimensions},
-    .note = "the converter fails on Baichuan; baichuan_tensors are called as llama.cpp reads them",
+    .note = "the converter fails on Baichuan; tensors are called as llama.cpp reads them",
 };
 
 /* Command-R, Aya. conversion/command_r.py. */

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "models/families/drafts/nextn.h"
 #include "models/families/layers.h"
-#include "models/families/rope_freqs.h"
+#include "models/families/shared.h"
 
 #include <math.h>
 #include <string.h>

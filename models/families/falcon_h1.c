@@ -1,7 +1,7 @@
 /* Falcon-H1: layers with Mamba 2 and attention in parallel. conversion/falcon_h1.py.
  *
  * The model multiplies results by numbers of its configuration; a GGUF's weights include these multipliers. */
-#include "models/families/mamba/mamba2.h"
+#include "models/families/linear_attention.h"
 #include "quant/views/unpack.h"
 
 #define TIMES(id, text, ...)                                                                                           \

@@ -1,4 +1,4 @@
-#include "models/families/groups.h"
+#include "models/families/families.h"
 
 #include "base/text.h"
 

@@ -2,7 +2,7 @@
  *
  * Computed in F32, each operation rounded in the order in which torch does it (conversion/llama.py,
  * generate_extra_tensors), so that the bits are the same. */
-#include "models/families/rope_freqs.h"
+#include "models/families/shared.h"
 
 #include <math.h>
 #include <strings.h>

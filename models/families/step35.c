@@ -1,7 +1,7 @@
 /* Step 3.5 and 3.7, the text model: more heads in layers with a window. conversion/step3.py. */
 #include "models/families/drafts/nextn.h"
 #include "models/families/layers.h"
-#include "models/families/rope_freqs.h"
+#include "models/families/shared.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "models/huggingface/hf_of_gguf.h"
 
-#include "models/families/rope_freqs.h"
+#include "models/families/shared.h"
 #include "quant/views/convert.h"
 #include "text/json_write.h"
 

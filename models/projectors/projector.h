@@ -9,7 +9,6 @@
 #pragma once
 
 #include "models/families/shared.h"
-#include "models/family/family.h"
 
 /* Shared by projectors. */
 
@@ -117,16 +116,3 @@ void fold_batch_norms(struct model_builder *builder);
 
 /* Query, key and value in one matrix. */
 #define THIRDS "(q + k + v) ... -> q ..., k ..., v ..."
-
-/* The table of projectors. */
-
-/* All projectors, NULL at the end. */
-extern const struct family *const projectors[];
-
-/* Returns the projector of the model that `text` describes; *ret_name is the row of its class. Returns NULL, with an
- * error, if no projector has the class. The chosen build may be older than it: family_is_known(). */
-const struct family *projector_find(const struct hparams *text, const struct family_name **ret_name,
-                                    struct error *error);
-
-/* Reports whether config.json describes a vision or audio part. */
-bool projector_is_described(const struct hparams *text);

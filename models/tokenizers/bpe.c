@@ -73,8 +73,8 @@ const struct vocab bpe_vocab = {
 /* Byte-level BPE with the files' flags for added tokens: special or not, whatever their texts look like.
  * conversion/llada.py, dream.py. */
 
-static bool write_plain_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
-                       struct error *error)
+static bool write_plain_keys(struct gguf_kvs *kvs, const struct vocab_input *input,
+                             const struct hf_vocabulary *vocabulary, struct error *error)
 {
     struct hf_vocabulary plain = *vocabulary;
     plain.keeps_added = true;
@@ -87,8 +87,8 @@ const struct vocab plain_bpe_vocab = {
 /* Laguna's byte-level BPE: the end of the assistant's turn is a control token, although the files do not say so.
  * conversion/laguna.py. */
 
-static bool write_laguna_keys(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
-                       struct error *error)
+static bool write_laguna_keys(struct gguf_kvs *kvs, const struct vocab_input *input,
+                              const struct hf_vocabulary *vocabulary, struct error *error)
 {
     static const char turn_end[] = "</assistant>";
     struct hf_vocabulary marked = *vocabulary;
@@ -101,4 +101,5 @@ static bool write_laguna_keys(struct gguf_kvs *kvs, const struct vocab_input *in
     return bpe_write(kvs, input, &marked, NULL, 0, error);
 }
 
-const struct vocab laguna_vocab = {.name = "byte-level BPE of Laguna", .file = "tokenizer.json", .write = write_laguna_keys};
+const struct vocab laguna_vocab = {
+    .name = "byte-level BPE of Laguna", .file = "tokenizer.json", .write = write_laguna_keys};

@@ -2,7 +2,6 @@
 
 #include "models/diffusion/state_dict.h"
 #include "models/families/families.h"
-#include "models/families/groups.h"
 #include "models/projectors/projectors.h"
 
 static const char *const *names_of(const struct family *family, struct arena *arena)

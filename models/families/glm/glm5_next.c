@@ -2,8 +2,8 @@
  * hyper-connections. conversion/glm.py, Glm5NextModel. */
 #include "models/families/deepseek/deepseek.h"
 #include "models/families/drafts/nextn.h"
-#include "models/families/kimi/kda.h"
 #include "models/families/layers.h"
+#include "models/families/linear_attention.h"
 #include "text/json_write.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 #include "models/families/granite/granite.h"
 
 #include "base/text.h"
-#include "models/families/granite/granite_vision.h"
 #include "models/families/llama/llama.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "models/families/granite/granite_vision.h"
+#include "models/families/granite/granite.h"
 
 #include "models/families/layers.h"
 

@@ -4,8 +4,8 @@
  * Granite 3's architecture, but all keys of the hybrid. */
 #include "models/families/granite/granite.h"
 #include "models/families/layers.h"
+#include "models/families/linear_attention.h"
 #include "models/families/llama/llama.h"
-#include "models/families/mamba/mamba2.h"
 
 #include <string.h>
 

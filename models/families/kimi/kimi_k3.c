@@ -4,9 +4,9 @@
  * A norm and a projection that serve only as their product are one vector in a GGUF. */
 #include "base/text.h"
 #include "models/families/deepseek/deepseek.h"
-#include "models/families/kimi/kda.h"
 #include "models/families/kimi/kimi_linear.h"
 #include "models/families/layers.h"
+#include "models/families/linear_attention.h"
 #include "quant/views/unpack.h"
 
 #include <string.h>

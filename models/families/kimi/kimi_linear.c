@@ -2,8 +2,8 @@
 #include "models/families/kimi/kimi_linear.h"
 
 #include "models/families/deepseek/deepseek.h"
-#include "models/families/kimi/kda.h"
 #include "models/families/layers.h"
+#include "models/families/linear_attention.h"
 #include "text/json_write.h"
 
 #include <inttypes.h>

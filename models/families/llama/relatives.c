@@ -80,8 +80,8 @@ const struct family smollm3_family = {
     .add_extras = add_rope_freqs,
 };
 
-/* XVERSE, whose layers are Llama's. conversion/xverse.py, except xverse_keys that several heads share: the converter regroups
- * their rows by a wrong number of heads. */
+/* XVERSE, whose layers are Llama's. conversion/xverse.py, except keys that several heads share: the converter
+ * regroups their rows by a wrong number of heads. */
 
 static const struct key_row xverse_keys[] = {
     {"tensor_data_layout", GGUF_STRING, ALWAYS, .text = "Meta AI original pth"},
@@ -93,7 +93,7 @@ static bool note_shared_keys(struct model_builder *builder, struct error *error)
 {
     if (dimensions_get(&builder->dimensions, "kv_head") != dimensions_get(&builder->dimensions, "head"))
         checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
-                        "the converter puts rows of xverse_keys that several heads share "
+                        "the converter puts rows of keys that several heads share "
                         "into an order that is wrong; here it is right");
     return true;
 }

@@ -1,5 +1,5 @@
 /* Mamba 2, Codestral Mamba. conversion/mamba.py. */
-#include "models/families/mamba/mamba2.h"
+#include "models/families/linear_attention.h"
 
 static const struct relation_row tensors[] = {
     {"backbone.embeddings", "token_embd", .parallel = "row"},

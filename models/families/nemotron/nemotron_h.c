@@ -7,7 +7,7 @@
 #include "models/families/drafts/nextn.h"
 #include "models/families/granite/granite.h"
 #include "models/families/layers.h"
-#include "models/families/mamba/mamba2.h"
+#include "models/families/linear_attention.h"
 #include "text/json_write.h"
 
 #include <inttypes.h>

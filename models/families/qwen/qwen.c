@@ -1,6 +1,5 @@
 /* The language models Qwen 1, 2 and 3, dense and with experts. conversion/qwen.py. */
 #include "models/families/qwen/qwen.h"
-#include "models/families/qwen/qwen3_reranker.h"
 
 /* Qwen 1. config.json's width is that of both halves of a feed-forward network together, and the converter writes it
  * unchanged. */

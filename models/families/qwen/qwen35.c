@@ -1,5 +1,5 @@
 /* Qwen 3.5, 3.6 and 3.8, dense and with experts; MiniCPM-V 4.6's language model. conversion/qwen.py, minicpm.py. */
-#include "models/families/gated_delta.h"
+#include "models/families/linear_attention.h"
 #include "models/families/qwen/qwen.h"
 
 #include <string.h>

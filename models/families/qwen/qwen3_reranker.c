@@ -1,4 +1,4 @@
-#include "models/families/qwen/qwen3_reranker.h"
+#include "models/families/qwen/qwen.h"
 
 #include "formats/documents.h"
 #include "models/tokenizers/hf_vocabulary.h"

@@ -1,5 +1,5 @@
 /* Qwen3-Next and Qwen3-Coder-Next. conversion/qwen.py. */
-#include "models/families/gated_delta.h"
+#include "models/families/linear_attention.h"
 #include "models/families/qwen/qwen.h"
 
 /* Each key head's queries, keys, values and gates are adjacent. */

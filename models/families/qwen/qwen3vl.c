@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "formats/documents.h"
 #include "models/families/qwen/qwen.h"
-#include "models/families/qwen/qwen3_reranker.h"
 
 #include <stdlib.h>
 #include <string.h>

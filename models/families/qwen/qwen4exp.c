@@ -3,8 +3,8 @@
  *
  * The shards of the table of n-grams become one tensor, in the order of their numbers. */
 #include "base/text.h"
-#include "models/families/gated_delta.h"
 #include "models/families/layers.h"
+#include "models/families/linear_attention.h"
 #include "models/families/qwen/qwen.h"
 #include "quant/views/convert.h"
 

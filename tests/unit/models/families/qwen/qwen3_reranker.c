@@ -1,6 +1,6 @@
 /* Qwen 3 that ranks: which checkpoints do, and what convert_hf_to_gguf.py of llama.cpp writes of them. */
-#include "models/families/qwen/qwen3_reranker.h"
 #include "models/convert/model.h"
+#include "models/families/qwen/qwen.h"
 #include "models/formats.h"
 #include "quant/views/convert.h"
 #include "tests/unit/check.h"

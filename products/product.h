@@ -23,6 +23,9 @@ struct product_input {
     struct tree *tree; /* for component() alone */
 };
 
+/* Makes an object that files share, in the arena; NULL, with the reason. */
+typedef const void *product_object_maker(const struct product_input *input, struct arena *arena, struct error *error);
+
 /* Makes the artifact of a file, with tensors in the arena: OK; REPORTED: there is no such file, and the error says why;
  * FAILED: this is worth a note, too. `made` is the product's object, `what` the file's own. */
 typedef enum outcome product_maker(const struct product_input *input, const void *made, const void *what,
@@ -110,13 +113,12 @@ struct product {
     /* Finds the variants, which are static or in the arena; NULL: the files are in the root. */
     void (*variants)(const struct product_input *input, struct arena *arena, product_found *found, void *context);
 
-    /* Makes the object that the files share, in the arena, before the first is planned; NULL, with the reason. There is
-     * no object if this is NULL. */
-    const void *(*make)(const struct product_input *input, struct arena *arena, struct error *error);
+    /* Makes the object before the first file is planned. There is none if this is NULL. */
+    product_object_maker *make;
 
     /* Makes an object for planning the sizes of files alone, in less time; NULL: there is none now. A file made from it
      * is planned again, from the whole object, before it is read. May be NULL. */
-    const void *(*make_for_sizes)(const struct product_input *input, struct arena *arena);
+    product_object_maker *make_for_sizes;
 
     /* Returns the inputs of the files made from the object, if there are more than the checkpoint's; they live as long
      * as the object. `n_sources` is 0 if there are not. May be NULL. */

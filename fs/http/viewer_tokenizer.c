@@ -22,7 +22,8 @@ struct vocabulary {
 const struct gguf_kvs *viewer_tokenizer(const struct repository *model)
 {
     const struct facts facts = facts_of(tree_checkpoint(model->tree));
-    const struct gguf_edition *edition = facts.keys == NULL ? tree_object(model->tree, &gguf_product) : NULL;
+    const struct gguf_edition *edition =
+        facts.keys == NULL ? tree_object(model->tree, &gguf_product, OBJECT_WHOLE) : NULL;
     const struct gguf_kvs *keys = edition != NULL ? &edition->model->kvs : facts.keys;
     return keys != NULL && gguf_kvs_find(keys, tokens_key) != NULL ? keys : NULL;
 }

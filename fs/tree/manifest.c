@@ -216,7 +216,7 @@ static bool add_config(const struct making *making)
         .digests = layer_digests(manifest, arena),
         .draft = making->draft,
     };
-    const struct gguf_edition *edition = tree_object_for_sizes(model->tree, &gguf_product);
+    const struct gguf_edition *edition = tree_object(model->tree, &gguf_product, OBJECT_FOR_SIZES);
     if (edition != NULL)
         facts.architecture = gguf_get_text(&edition->model->kvs, architecture_key, arena);
     if (facts.architecture == NULL && (facts.architecture = architecture_of(making, model->node)) == NULL)

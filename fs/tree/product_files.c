@@ -1,10 +1,9 @@
 /* Products as files of a tree. The first plan that needs it makes the object that a product's files share. */
 #include "formats/components.h"
+#include "formats/once.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/nodes.h"
-
-#include "formats/once.h"
 
 /* A product in a tree. */
 struct shown_product {
@@ -12,7 +11,11 @@ struct shown_product {
     const struct product *product;
     struct product_input input;
     bool is_offered;
-    struct once made, made_for_sizes;
+    struct shared_object {
+        struct shown_product *of;
+        product_object_maker *make; /* NULL: the product has no such object */
+        struct once made;
+    } objects[N_OBJECTS];
     struct shown_product *next;
 };
 
@@ -31,16 +34,18 @@ static const struct checkpoint *open_component(struct tree *tree, const char *na
 
 static const void *run_make(void *context, struct arena *arena, struct error *error)
 {
-    struct shown_product *shown = context;
-    return shown->product->make(&shown->input, arena, error);
+    const struct shared_object *object = context;
+    return object->make(&object->of->input, arena, error);
 }
 
-/* Gets the object of a product; NULL, with the reason, if it cannot be made, which is noted once. */
-static const void *object_of(struct shown_product *shown, struct error *error)
+/* Gets an object of a product; NULL, with the reason, if it cannot be made, which is noted once for the whole one. */
+static const void *object_of(struct shown_product *shown, enum product_object which, struct error *error)
 {
     const struct product *product = shown->product;
-    const void *made;
-    if (once_get(&shown->made, run_make, shown, &made, error) == FAILED && product->left_out != NULL)
+    struct shared_object *object = &shown->objects[which];
+    const void *made = NULL;
+    if (object->make != NULL && once_get(&object->made, run_make, object, &made, error) == FAILED &&
+        which == OBJECT_WHOLE && product->left_out != NULL)
         checkpoint_note(shown->input.checkpoint, product->left_out_subject, "%s: %s", product->left_out(&shown->input),
                         error->message);
     return made;
@@ -50,26 +55,16 @@ static const void *object_of(struct shown_product *shown, struct error *error)
 static bool get_object(const struct shown_file *shown, const void **ret_made, struct error *error)
 {
     bool needs_one = shown->of->product->make != NULL && !shown->file.needs_no_object;
-    *ret_made = needs_one ? object_of(shown->of, error) : NULL;
+    *ret_made = needs_one ? object_of(shown->of, OBJECT_WHOLE, error) : NULL;
     return !needs_one || *ret_made != NULL;
-}
-
-static const void *run_make_for_sizes(void *context, struct arena *arena, struct error *error)
-{
-    struct shown_product *shown = context;
-    return shown->product->make_for_sizes(&shown->input, arena);
-}
-
-static const void *made_for_sizes(struct shown_product *shown)
-{
-    return shown->product->make_for_sizes != NULL ? once_value(&shown->made_for_sizes, run_make_for_sizes, shown)
-                                                  : NULL;
 }
 
 /* Returns the object for sizes, if this is the file's first plan; NULL: the whole object is needed. */
 static const void *object_for_size(struct shown_file *shown)
 {
-    const void *made = !shown->has_size && !shown->file.needs_no_object ? made_for_sizes(shown->of) : NULL;
+    struct error unsaid;
+    bool is_first = !shown->has_size && !shown->file.needs_no_object;
+    const void *made = is_first ? object_of(shown->of, OBJECT_FOR_SIZES, &unsaid) : NULL;
     shown->has_size |= made != NULL;
     return made;
 }
@@ -135,11 +130,9 @@ static enum outcome write_text(void *context, struct buffer *out, struct error *
                                            : REPORTED;
 }
 
-static void release(void *context)
+static void release(void *once)
 {
-    struct shown_product *shown = context;
-    once_destroy(&shown->made);
-    once_destroy(&shown->made_for_sizes);
+    once_destroy(once);
 }
 
 static struct shown_product *find_shown(const struct tree *tree, const struct product *product)
@@ -150,17 +143,11 @@ static struct shown_product *find_shown(const struct tree *tree, const struct pr
     return shown;
 }
 
-const void *tree_object(const struct tree *tree, const struct product *product)
+const void *tree_object(const struct tree *tree, const struct product *product, enum product_object which)
 {
     struct error noted;
     struct shown_product *shown = find_shown(tree, product);
-    return shown != NULL && shown->is_offered ? object_of(shown, &noted) : NULL;
-}
-
-const void *tree_object_for_sizes(const struct tree *tree, const struct product *product)
-{
-    struct shown_product *shown = find_shown(tree, product);
-    return shown != NULL && shown->is_offered ? made_for_sizes(shown) : NULL;
+    return shown != NULL && shown->is_offered ? object_of(shown, which, &noted) : NULL;
 }
 
 /* Returns the product as this tree shows it. */
@@ -178,9 +165,12 @@ static struct shown_product *shown_of(struct tree *tree, const struct product *p
                        .next = tree->products,
                    },
                    sizeof *shown);
-    once_init(&shown->made);
-    once_init(&shown->made_for_sizes);
-    tree_on_free(tree, release, shown);
+    shown->objects[OBJECT_WHOLE] = (struct shared_object){.of = shown, .make = product->make};
+    shown->objects[OBJECT_FOR_SIZES] = (struct shared_object){.of = shown, .make = product->make_for_sizes};
+    for (int i = 0; i < N_OBJECTS; i++) {
+        once_init(&shown->objects[i].made);
+        tree_on_free(tree, release, &shown->objects[i].made);
+    }
     return shown;
 }
 
@@ -191,13 +181,6 @@ static void expect_whole(struct tree *tree, const struct product_file *file)
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         if (sources[i] != NULL)
             tree_expect_whole(tree, sources[i]);
-}
-
-static plan_function *plan_function_of(const struct product_file *file)
-{
-    if (file->artifact != NULL)
-        return plan_artifact;
-    return file->make != NULL ? plan : plan_source;
 }
 
 static void add_file(struct shown_product *lister, node_id root, const struct product_file *file)
@@ -212,7 +195,11 @@ static void add_file(struct shown_product *lister, node_id root, const struct pr
     if (file->write != NULL)
         tree_add_text(tree, directory, name, origin_of(added), write_text, added);
     else
-        tree_add_file(tree, directory, name, plan_function_of(file), added);
+        tree_add_file(tree, directory, name,
+                      file->artifact != NULL ? plan_artifact
+                      : file->make != NULL   ? plan
+                                             : plan_source,
+                      added);
     expect_whole(tree, file);
     if (file->alias != NULL)
         tree_add_alias(tree, directory, name, file->alias);
@@ -237,7 +224,7 @@ static bool list_files(struct shown_product *shown, const void *variant, struct 
     const struct product *product = shown->product;
     struct error unsaid; /* the plan of a file says it */
     bool needs_object = product->needs_object != NULL && product->needs_object(&shown->input);
-    const void *made = needs_object ? object_of(shown, &unsaid) : NULL;
+    const void *made = needs_object ? object_of(shown, OBJECT_WHOLE, &unsaid) : NULL;
     return product->files(&shown->input, made, variant, list, error);
 }
 
@@ -271,18 +258,13 @@ static void fill_variant(void *context, node_id directory)
         add_list(shown->of, directory, shown->listed.value);
 }
 
-static void release_variant(void *context)
-{
-    once_destroy(&((struct shown_variant *)context)->listed);
-}
-
 static node_id defer_variant(struct shown_product *shown, node_id root, const char *name, const void *variant)
 {
     struct shown_variant *added = arena_alloc(tree_arena(shown->tree), sizeof *added);
     added->of = shown;
     added->variant = variant;
     once_init(&added->listed);
-    tree_on_free(shown->tree, release_variant, added);
+    tree_on_free(shown->tree, release, &added->listed);
     return tree_add_deferred(shown->tree, root, name, prepare_variant, fill_variant, added);
 }
 
@@ -341,7 +323,7 @@ static void prepare(void *context)
 {
     struct shown_product *shown = context;
     struct error unsaid;
-    object_of(shown, &unsaid);
+    object_of(shown, OBJECT_WHOLE, &unsaid);
 }
 
 static bool add_root(struct shown_product *shown, struct error *error)

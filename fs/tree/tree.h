@@ -58,13 +58,14 @@ const struct content_options *tree_options(const struct tree *tree);
 struct origin tree_origin_of_model(const struct tree *tree);
 struct origin tree_origin_of_packed(const struct tree *tree);
 
-/* Returns the object that a product's files are made from (products/product.h), which is made if no file has been
- * planned. NULL if the product is not offered, or the object cannot be made, which is noted. */
-struct product;
-const void *tree_object(const struct tree *tree, const struct product *product);
+/* The objects that a product's files share (products/product.h): what they are made from, and what their sizes are
+ * planned from. */
+enum product_object { OBJECT_WHOLE, OBJECT_FOR_SIZES, N_OBJECTS };
 
-/* Returns the object that the sizes of these files are planned from (product.make_for_sizes), or NULL. */
-const void *tree_object_for_sizes(const struct tree *tree, const struct product *product);
+/* Returns an object of a product, which is made if no file has been planned. NULL if the product is not offered, or the
+ * object cannot be made, which is noted for the whole one. */
+struct product;
+const void *tree_object(const struct tree *tree, const struct product *product, enum product_object which);
 
 /* Returns the tensors as tensors/ shows them. */
 const struct shown_tensors *tree_shown(const struct tree *tree);

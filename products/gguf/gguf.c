@@ -71,7 +71,7 @@ static bool has_usual_headers(const struct request *request)
     return request->kept_header == NULL && !request->shares_blocks && gguf_edits_are_none(&request->edits);
 }
 
-static const void *make_repacked_for_sizes(const struct product_input *input, struct arena *arena)
+static const void *make_repacked_for_sizes(const struct product_input *input, struct arena *arena, struct error *error)
 {
     const struct request *request = input->request;
     return has_usual_headers(request)
@@ -104,7 +104,7 @@ static bool has_splits(const struct product_input *input)
 }
 
 /* The names of splits follow from the whole header. */
-static const void *make_for_sizes(const struct product_input *input, struct arena *arena)
+static const void *make_for_sizes(const struct product_input *input, struct arena *arena, struct error *error)
 {
     const struct request *request = input->request;
     return has_usual_headers(request) && !has_splits(input)

@@ -252,7 +252,7 @@ void profile_gather(struct profile *profile, const struct tree *tree, struct are
         return;
     }
     const struct state_dict *dict = state_dict_of(checkpoint);
-    const struct gguf_edition *edition = facts.keys == NULL ? tree_object(tree, &gguf_product) : NULL;
+    const struct gguf_edition *edition = facts.keys == NULL ? tree_object(tree, &gguf_product, OBJECT_WHOLE) : NULL;
     const struct gguf_model *model = edition != NULL ? edition->model : NULL;
     if (facts.keys != NULL || (model != NULL && model->family != NULL)) {
         gather_keys(profile, facts.keys != NULL ? facts.keys : &model->kvs, arena);

@@ -106,7 +106,7 @@ static const void *make_keys(const struct product_input *input, struct arena *ar
     return kvs;
 }
 
-static const void *make_size(const struct product_input *input, struct arena *arena)
+static const void *make_size(const struct product_input *input, struct arena *arena, struct error *error)
 {
     const struct gguf_kvs kvs = {.absent_bytes = kept_bytes};
     return kept_bytes > 0 ? arena_copy(arena, &kvs, sizeof kvs) : NULL;

@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -224,4 +225,14 @@ const char *text_last(const char *text, size_t length, char byte)
     while (length > 0 && text[length - 1] != byte)
         length--;
     return length > 0 ? text + length - 1 : NULL;
+}
+
+const char *shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity)
+{
+    size_t used = (size_t)snprintf(out, capacity, "[");
+    for (unsigned i = 0; i < rank && used < capacity; i++)
+        used += (size_t)snprintf(out + used, capacity - used, "%s%" PRIu64, i ? ", " : "", shape[i]);
+    if (used < capacity)
+        snprintf(out + used, capacity - used, "]");
+    return out;
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct buffer;
@@ -57,3 +58,6 @@ const char *text_last(const char *text, size_t length, char byte);
 
 /* Compares two texts as bytes, a prefix before its extension: returns less than, equal to or greater than 0. */
 int text_compare(const char *a, size_t a_length, const char *b, size_t b_length);
+
+/* Writes a shape, "[2, 3]", for messages, cut to `capacity` bytes with the NUL. Returns `out`. */
+const char *shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity);

@@ -35,13 +35,3 @@ void shape_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *str
         stride *= shape[i];
     }
 }
-
-const char *shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity)
-{
-    size_t used = (size_t)snprintf(out, capacity, "[");
-    for (unsigned i = 0; i < rank && used < capacity; i++)
-        used += (size_t)snprintf(out + used, capacity - used, "%s%" PRIu64, i ? ", " : "", shape[i]);
-    if (used < capacity)
-        snprintf(out + used, capacity - used, "]");
-    return out;
-}

@@ -17,9 +17,6 @@ bool shape_size(const struct dtype *dtype, const uint64_t *shape, unsigned rank,
 /* Sets row-major strides, in elements. The shape has passed shape_size(). */
 void shape_row_major_strides(const uint64_t *shape, unsigned rank, uint64_t *strides);
 
-/* Writes "[2, 3]", for messages, cut to `capacity` bytes with the NUL. Returns `out`. */
-const char *shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity);
-
 /* Tiles: views that cover a tensor together, each at its place, joined into one view.
  *
  * Tiles that cover a shape without gaps or overlaps are joined where straight cuts through the whole shape separate

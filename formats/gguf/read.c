@@ -11,7 +11,6 @@
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"
 #include "formats/gguf/kv.h"
-#include "formats/shape.h"
 #include "formats/shard_name.h"
 
 #include <inttypes.h>

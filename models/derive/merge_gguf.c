@@ -1,5 +1,6 @@
 #include "models/derive/merge_gguf.h"
 
+#include "base/text.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/shape.h"
 #include "models/derive/adapter.h"

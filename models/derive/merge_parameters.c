@@ -1,4 +1,4 @@
-#include "formats/shape.h"
+#include "base/text.h"
 #include "models/derive/adapted_parameter.h"
 #include "models/derive/merging.h"
 

@@ -1,5 +1,6 @@
 #include "models/derive/merging.h"
 
+#include "base/text.h"
 #include "formats/shape.h"
 #include "quant/views/convert.h"
 #include "quant/views/product.h"

@@ -1,4 +1,5 @@
 /* The values of a merge: parameters and views for each of its tensors. */
+#include "base/text.h"
 #include "models/derive/recipe_vocabulary.h"
 
 #include "formats/shape.h"

@@ -1,6 +1,7 @@
 #include "models/packings/packed.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "formats/shape.h"
 
 #include <assert.h>

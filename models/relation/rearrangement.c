@@ -1,7 +1,7 @@
 #include "models/relation/rearrangement.h"
 
 #include "base/checked.h"
-#include "formats/shape.h"
+#include "base/text.h"
 #include "quant/views/block_views.h"
 #include "quant/views/convert.h"
 

@@ -1,6 +1,5 @@
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/shape.h"
 #include "fs/cli/command.h"
 #include "fs/cli/info/json_page.h"
 #include "fs/lib/diff.h"

@@ -2,7 +2,6 @@
 #include "fs/cli/progress.h"
 
 #include "base/text.h"
-#include "formats/shape.h"
 
 #include <inttypes.h>
 #include <stdio.h>

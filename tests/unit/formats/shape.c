@@ -1,4 +1,5 @@
 #include "formats/shape.h"
+#include "base/text.h"
 
 #include "tests/unit/check.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "formats/checkpoint.h"
-#include "formats/shape.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"

@@ -1,6 +1,6 @@
 /* Files that torch wrote, and what torch.load() makes of them: tests/data/torch, by tests/data/make_torch.py. */
+#include "base/text.h"
 #include "formats/checkpoint.h"
-#include "formats/shape.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"

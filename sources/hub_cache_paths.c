@@ -1,5 +1,7 @@
 #include "sources/paths.h"
 
+#include "base/text.h"
+
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,4 +53,47 @@ const char *hub_cache_blob(struct arena *arena, const char *id, const char *hash
 {
     const char *path = arena_printf(arena, "%s/blobs/%s", hub_cache_folder(arena, id), hash);
     return local_kind(path) == LOCATION_FILE ? path : NULL;
+}
+
+bool hub_name_fits(const char *text, size_t length, size_t most_slashes)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    bool begins = true;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '/' && (begins || most_slashes-- == 0))
+            return false;
+        bool known = text[i] != '\0' && strchr(letters, text[i]) != NULL;
+        if (text[i] != '/' && (!known || (begins && text[i] == '.')))
+            return false;
+        begins = text[i] == '/';
+    }
+    return !begins;
+}
+
+/* Returns the model of a cache folder, ORG/NAME for models--ORG--NAME; NULL if the folder holds no model. */
+static const char *model_of_folder(struct arena *arena, const char *cache, const char *folder)
+{
+    if (!text_starts_with(folder, HUB_CACHE_PREFIX) ||
+        local_kind(arena_printf(arena, "%s/%s/snapshots", cache, folder)) != LOCATION_FOLDER)
+        return NULL;
+    const char *id = folder + strlen(HUB_CACHE_PREFIX), *separator = strstr(id, "--");
+    if (separator != NULL)
+        id = arena_printf(arena, "%.*s/%s", (int)(separator - id), id, separator + strlen("--"));
+    return hub_name_fits(id, strlen(id), 1) ? id : NULL;
+}
+
+void hub_cache_each(void (*each)(void *context, const char *id), void *context)
+{
+    struct error error;
+    struct location_list list;
+    const char *id;
+    struct arena *arena = arena_new();
+    const char *cache = hub_cache_directory(arena);
+    struct location *location = location_open(cache, LOCATION_INSIDE, NULL, &error);
+    if (location != NULL && location_list(location, "", arena, &list, &error))
+        for (size_t i = 0; i < list.count; i++)
+            if ((id = model_of_folder(arena, cache, list.entries[i].name)) != NULL)
+                each(context, id);
+    location_close(location);
+    arena_free(arena);
 }

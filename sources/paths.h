@@ -28,6 +28,13 @@ const char *hub_cache_directory(struct arena *arena);
 /* Returns the folder of ORG/NAME or NAME. */
 const char *hub_cache_folder(struct arena *arena, const char *id);
 
+/* Calls `each` with the name of every model in the cache, ORG/NAME or NAME, sorted by folder. */
+void hub_cache_each(void (*each)(void *context, const char *id), void *context);
+
+/* Reports whether the text consists of at most `most_slashes` + 1 components of the characters of hub names, none
+ * beginning with a dot. */
+bool hub_name_fits(const char *text, size_t length, size_t most_slashes);
+
 /* Returns the path of the blob with that hash in a repository; NULL if the file does not exist. */
 const char *hub_cache_blob(struct arena *arena, const char *id, const char *hash);
 

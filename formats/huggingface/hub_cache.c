@@ -54,23 +54,6 @@ const char *hub_cache_model_name(struct arena *arena, const char *directory, boo
     return separator != NULL ? separator + 2 : organization;
 }
 
-/* Reports whether the text consists of at most `most_slashes` + 1 components of the characters of hub names, none
- * beginning with a dot. */
-static bool is_hub_name(const char *text, size_t length, size_t most_slashes)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    bool begins = true;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '/' && (begins || most_slashes-- == 0))
-            return false;
-        bool known = text[i] != '\0' && strchr(letters, text[i]) != NULL;
-        if (text[i] != '/' && (!known || (begins && text[i] == '.')))
-            return false;
-        begins = text[i] == '/';
-    }
-    return !begins;
-}
-
 /* A repository's folder in the cache. Links that leave the folder are refused like links of models. */
 struct repository {
     const char *folder;
@@ -91,7 +74,7 @@ static const char *read_ref(struct arena *arena, const struct repository *reposi
     }
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == ' '))
         length--;
-    const char *revision = is_hub_name(text, length, 0) ? arena_strndup(arena, text, length) : NULL;
+    const char *revision = hub_name_fits(text, length, 0) ? arena_strndup(arena, text, length) : NULL;
     free(text);
     if (revision == NULL)
         error_set(error, "%s/%s: contains no revision", repository->folder, path);
@@ -204,7 +187,7 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, const struc
     }
     size_t length = strcspn(path, "@");
     const char *revision = path[length] == '@' ? path + length + 1 : NULL;
-    bool is_name = is_hub_name(path, length, 1), is_id = is_name && memchr(path, '/', length) != NULL;
+    bool is_name = hub_name_fits(path, length, 1), is_id = is_name && memchr(path, '/', length) != NULL;
     if (is_name && !is_id && revision == NULL) { /* an early model without an owner: gpt2 */
         const char *folder = arena_printf(arena, "%s/%s%s", hub_cache_directory(arena), HUB_CACHE_PREFIX, path);
         if (is_directory(folder))
@@ -214,7 +197,7 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, const struc
         error_set(error, "%s: no such file or directory, and no %s in the hub cache", path, folder);
         return NULL;
     }
-    if (!is_id || (revision != NULL && !is_hub_name(revision, strlen(revision), MAX_REVISION)))
+    if (!is_id || (revision != NULL && !hub_name_fits(revision, strlen(revision), MAX_REVISION)))
         return path;
     return find_repository(arena, path, length, revision, formats, links, error);
 }
@@ -222,8 +205,8 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, const struc
 const char *hub_cache_find(struct arena *arena, const char *id, const char *revision, enum location_links links,
                            struct error *error)
 {
-    if (!is_hub_name(id, strlen(id), 1) ||
-        (revision != NULL && !is_hub_name(revision, strlen(revision), MAX_REVISION))) {
+    if (!hub_name_fits(id, strlen(id), 1) ||
+        (revision != NULL && !hub_name_fits(revision, strlen(revision), MAX_REVISION))) {
         error_set(error, "'%.200s' is not a repository name", id);
         return NULL;
     }
@@ -232,32 +215,4 @@ const char *hub_cache_find(struct arena *arena, const char *id, const char *revi
         return find_snapshot(arena, folder, revision, links, error);
     error_set(error, "%s: no %s in the hub cache; 'hf download %s' fetches it", id, folder, id);
     return NULL;
-}
-
-/* Returns the model of a cache folder, ORG/NAME for models--ORG--NAME; NULL if the folder holds no model. */
-static const char *model_of_folder(struct arena *arena, const char *cache, const char *folder)
-{
-    if (!text_starts_with(folder, HUB_CACHE_PREFIX) ||
-        !is_directory(arena_printf(arena, "%s/%s/snapshots", cache, folder)))
-        return NULL;
-    const char *id = folder + strlen(HUB_CACHE_PREFIX), *separator = strstr(id, "--");
-    if (separator != NULL)
-        id = arena_printf(arena, "%.*s/%s", (int)(separator - id), id, separator + strlen("--"));
-    return is_hub_name(id, strlen(id), 1) ? id : NULL;
-}
-
-void hub_cache_each(void (*each)(void *context, const char *id), void *context)
-{
-    struct error error;
-    struct location_list list;
-    const char *id;
-    struct arena *arena = arena_new();
-    const char *cache = hub_cache_directory(arena);
-    struct location *location = location_open(cache, LOCATION_INSIDE, NULL, &error);
-    if (location != NULL && location_list(location, "", arena, &list, &error))
-        for (size_t i = 0; i < list.count; i++)
-            if ((id = model_of_folder(arena, cache, list.entries[i].name)) != NULL)
-                each(context, id);
-    location_close(location);
-    arena_free(arena);
 }

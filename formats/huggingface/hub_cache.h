@@ -28,6 +28,3 @@ const char *hub_cache_find(struct arena *arena, const char *id, const char *revi
  * else the directory's last component. Symbolic links are not resolved: the user chose their name.
  */
 const char *hub_cache_model_name(struct arena *arena, const char *directory, bool *ret_is_snapshot);
-
-/* Calls `each` with the name of every model in the cache, ORG/NAME or NAME, sorted by folder. */
-void hub_cache_each(void (*each)(void *context, const char *id), void *context);

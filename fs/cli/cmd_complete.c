@@ -4,9 +4,9 @@
  * of output tells the shell what to add to the candidates: "words" nothing, "files" names of files, "value" names of
  * files after the last '=' of CURRENT, "command" a program and its arguments. Each further line is a candidate: a whole
  * word, a tab, and its meaning. A word with an error has no candidates. */
-#include "formats/huggingface/hub_cache.h"
 #include "fs/cli/command.h"
 #include "fs/mount/mountpoint.h"
+#include "sources/paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>

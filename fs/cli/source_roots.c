@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "fs/cli/sandbox_paths.h"
 #include "fs/lib/library.h"
-#include "models/layouts/layout_file.h"
 #include "sources/archive/location.h"
 #include "sources/location_ollama.h"
 #include "sources/paths.h"
@@ -126,6 +125,15 @@ const char *const *hub_cache_roots(struct arena *arena)
     return path_list_end(&roots);
 }
 
+/* Adds where wfs finds files by names of its own. */
+static void add_own_files(struct path_list *roots)
+{
+    for (const struct option_row *row = option_rows; row->name != NULL; row++)
+        if (row->finds_in != NULL)
+            for (const char *const *directory = row->finds_in(roots->arena); *directory != NULL; directory++)
+                add_path(roots, *directory);
+}
+
 const char *const *source_roots(const char *const *sources, size_t n, bool is_library, const struct options *options,
                                 struct arena *arena)
 {
@@ -139,12 +147,11 @@ const char *const *source_roots(const char *const *sources, size_t n, bool is_li
     }
     for (size_t i = 0; i < options->asked.count; i++) {
         const struct option_row *row = options->asked.items[i].row;
-        if (row->names_input || row->finds_file)
+        if (row->names_input || row->finds_in != NULL)
             add_value(&roots, options->asked.items[i].value);
     }
     add_hub_cache(&roots);
-    for (const char *const *layouts = layout_directories(arena); *layouts != NULL; layouts++)
-        add_path(&roots, *layouts);
+    add_own_files(&roots);
     return path_list_end(&roots);
 }
 

@@ -110,7 +110,7 @@ static bool is_for_other_commands(const struct option_row *row, struct error *er
 /* Reports whether parsing an option's value reads a file. */
 static bool is_delayed(const struct option_row *row)
 {
-    return row->reads_file || row->finds_file;
+    return row->reads_file || row->finds_in != NULL;
 }
 
 static bool take_value(struct options *options, const struct option_row *row, const char *value, struct error *error)

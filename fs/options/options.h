@@ -83,12 +83,13 @@ struct option_row {
     bool (*parse)(void *field, const char *value, struct arena *arena, struct error *error);
     size_t field; /* its offset in struct options */
     enum commas commas;
-    bool is_common;                       /* in the help of each command that takes it */
-    bool is_transport;                    /* affects how bytes are fetched or kept, but changes none */
-    bool reads_file;                      /* that the value names; a failure is bad input, not misuse */
-    bool finds_file;                      /* by a name of wfs's own, such as a layout's */
-    bool names_input;                     /* the value names files that bytes are computed from */
-    const char *words;                    /* all values, separated by spaces; NULL: see `values` */
+    bool is_common;                                      /* in the help of each command that takes it */
+    bool is_transport;                                   /* affects how bytes are fetched or kept, but changes none */
+    bool reads_file;                                     /* that the value names; a failure is bad input, not misuse */
+    const char *const *(*finds_in)(struct arena *arena); /* the directories of files that the value names by a name of
+                                                            wfs's own, such as a layout's; NULL: it names none */
+    bool names_input;                                    /* the value names files that bytes are computed from */
+    const char *words;                                   /* all values, separated by spaces; NULL: see `values` */
     void (*values)(struct buffer *words); /* appends all values, separated by spaces; NULL: too many to list */
 };
 

@@ -3,9 +3,8 @@
 
 #include "base/report.h"
 #include "base/text.h"
-#include "formats/shape.h"
 #include "fs/cli/source_roots.h"
-#include "models/layouts/make.h"
+#include "fs/lib/layouts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,67 +13,40 @@
 
 enum { LISTED_SOURCES = 3 };
 
-static void print_tensor(const struct artifact_tensor *written, const struct layout_origin *origin)
+static void print_file(const char *name, size_t n_tensors, uint64_t n_bytes)
 {
-    const struct tensor *tensor = written->tensor;
+    text_put(name, stdout);
+    printf(": %zu tensors, %" PRIu64 " bytes of values\n", n_tensors, n_bytes);
+}
+
+static void print_tensor(const struct layout_tensor *tensor)
+{
     char shape[256];
     printf("  ");
     text_put(tensor->name, stdout);
-    printf(" %s %s <- ", written->encoding.dtype->name, shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
-    for (unsigned i = 0; i < origin->n_sources && i < LISTED_SOURCES; i++) {
+    printf(" %s %s <- ", tensor->type, shape_text(tensor->shape, tensor->rank, shape, sizeof shape));
+    for (unsigned i = 0; i < tensor->n_sources && i < LISTED_SOURCES; i++) {
         printf(i > 0 ? ", " : "");
-        text_put(origin->sources[i], stdout);
+        text_put(tensor->sources[i], stdout);
     }
-    fputs(origin->n_sources > LISTED_SOURCES ? ", ...  (" : "  (", stdout);
-    text_put(origin->place, stdout);
+    fputs(tensor->n_sources > LISTED_SOURCES ? ", ...  (" : "  (", stdout);
+    text_put(tensor->place, stdout);
     puts(")");
 }
 
-static uint64_t bytes_of_values(const struct artifact *artifact)
+static void print_document(const char *name, size_t length)
 {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < artifact->n_tensors; i++)
-        bytes += artifact_tensor_bytes(&artifact->tensors[i]);
-    return bytes;
+    text_put(name, stdout);
+    printf(": %zu bytes\n", length);
 }
 
-static void print_product(const struct layout_product *product, const struct tensor_set *set)
+static void print_unused(const char *tensor)
 {
-    size_t n_unused = 0;
-    for (size_t i = 0; i < product->n_artifacts; i++) {
-        const struct artifact *artifact = &product->artifacts[i].artifact;
-        text_put(product->artifacts[i].name, stdout);
-        printf(": %zu tensors, %" PRIu64 " bytes of values\n", artifact->n_tensors, bytes_of_values(artifact));
-        for (size_t j = 0; j < artifact->n_tensors; j++)
-            print_tensor(&artifact->tensors[j], &product->artifacts[i].origins[j]);
-    }
-    for (size_t i = 0; i < product->n_texts; i++) {
-        text_put(product->texts[i].name, stdout);
-        printf(": %zu bytes\n", product->texts[i].length);
-    }
-    for (size_t i = 0; i < set->n_tensors; i++) {
-        if (product->used[i])
-            continue;
-        printf(n_unused++ == 0 ? "not used:\n  " : "  ");
-        text_put(set->tensors[i].name, stdout);
-        putchar('\n');
-    }
-}
-
-static bool check(const char *layout, const char *path, const struct options *options, struct arena *arena,
-                  struct error *error)
-{
-    struct layout_request request;
-    struct layout_product product;
-    const struct hf_model *model = NULL;
-    const struct checkpoint *checkpoint =
-        layout_find(layout, arena, &request, error) ? lib_open_checkpoint(path, options, error) : NULL;
-    bool fits = checkpoint != NULL && (model = hf_model_of(checkpoint, error)) != NULL &&
-                layout_make(request.file, request.parameters, model, arena, &product, error);
-    if (fits)
-        print_product(&product, model->tensors);
-    checkpoint_close(checkpoint);
-    return fits;
+    static bool has_title;
+    printf(has_title ? "  " : "not used:\n  ");
+    has_title = true;
+    text_put(tensor, stdout);
+    putchar('\n');
 }
 
 /* Enters the sandbox. The layout may be a file, and its parameters may name others. */
@@ -103,7 +75,8 @@ static int run(const struct invocation *invocation)
         arena_free(arena);
         return status;
     }
-    bool fits = check(invocation->arguments[1], invocation->arguments[2], invocation->options, arena, &error);
+    static const struct layout_taker printer = {print_file, print_tensor, print_document, print_unused};
+    bool fits = layout_check(invocation->arguments[1], invocation->arguments[2], invocation->options, &printer, &error);
     if (!fits)
         report("%s", error.message);
     arena_free(arena);

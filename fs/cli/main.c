@@ -6,8 +6,6 @@
 #include "fs/cli/command.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
-#include "fs/tree/identity.h"
-#include "models/references/references.h"
 #include "sources/paths.h"
 
 #include <fcntl.h>
@@ -349,16 +347,12 @@ static int help(int argc, char **argv)
     return end_help();
 }
 
-/* Prints the version, the build, the commit if it is known, and the versions of the tools that files follow, on one
- * line. */
 static void print_version(void)
 {
-    printf("wfs " WFS_VERSION " (build %s; ", wfs_build);
-    if (strcmp(wfs_revision, "none") != 0)
-        printf("git %s; ", wfs_revision);
-    for (const struct reference_tool *tool = reference_tools; tool->name != NULL; tool++)
-        printf("%s%s %s", tool > reference_tools ? ", " : "", tool->name, tool->version);
-    puts(")");
+    struct buffer line = {0};
+    lib_append_version(wfs_revision, &line);
+    fwrite(line.bytes, 1, line.length, stdout);
+    buffer_free(&line);
 }
 
 int main(int argc, char **argv)

@@ -3,6 +3,8 @@
 
 #include "base/attempt.h"
 #include "base/process.h"
+#include "fs/tree/identity.h"
+#include "models/references/references.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,6 +15,16 @@
 const char *wfs_version(void)
 {
     return WFS_VERSION;
+}
+
+void lib_append_version(const char *commit, struct buffer *out)
+{
+    buffer_printf(out, "wfs " WFS_VERSION " (build %s; ", wfs_build);
+    if (strcmp(commit, "none") != 0)
+        buffer_printf(out, "git %s; ", commit);
+    for (const struct reference_tool *tool = reference_tools; tool->name != NULL; tool++)
+        buffer_printf(out, "%s%s %s", tool > reference_tools ? ", " : "", tool->name, tool->version);
+    buffer_append_text(out, ")\n");
 }
 
 void wfs_allow(unsigned changes)

@@ -23,6 +23,10 @@ struct wfs_model {
     struct tree *tree;
 };
 
+/* Appends what `wfs --version` prints: the version, the build (fs/tree/identity.h), the commit if it is known, and the
+ * versions of the tools that files follow, on one line. */
+void lib_append_version(const char *commit, struct buffer *out);
+
 /* Opens a source as the options say, and merges their adapters. Returns NULL on failure. */
 const struct checkpoint *lib_open_checkpoint(const char *source, const struct options *options, struct error *error);
 

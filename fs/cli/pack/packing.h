@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fs/lib/blobs.h"
+#include "fs/lib/extents.h"
 
 #include <sys/stat.h>
 
@@ -36,18 +37,6 @@ int scan_open(const struct scan *scan, const struct scanned *entry, int flags);
 /* Reports whether two states are of the same unchanged file: by device, inode, size, and times. */
 bool scan_is_same(const struct stat *a, const struct stat *b);
 bool scan_has_same_contents(const struct stat *a, const struct stat *b); /* the inode may have changed otherwise */
-
-/* Bytes of a file that are stored as a tensor. */
-struct packed_extent {
-    uint64_t offset, length;
-    const struct dtype *dtype; /* of a tensor of a checkpoint; NULL: what lies between */
-    uint64_t row;              /* values of the tensor's innermost dimension; 0: unknown */
-    char *name;                /* of the tensor, in memory that extents_free() frees; NULL: it is none */
-};
-
-/* Divides a file: the tensors that a checkpoint of it stores, and the bytes between. extents_free() frees them. */
-struct packed_extent *extents_of(struct source *file, const char *path, size_t *ret_count);
-void extents_free(struct packed_extent *extents, size_t count);
 
 /* What a run has done. */
 struct packing_sums {

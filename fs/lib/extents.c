@@ -1,12 +1,12 @@
 /* The tensors of a file, by the readers of formats. */
-#include "fs/cli/pack/packing.h"
+#include "fs/lib/extents.h"
 
+#include "base/arena.h"
 #include "base/attempt.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "models/formats.h"
 #include "sources/archive/digest.h"
-#include "sources/source.h"
 
 #include <inttypes.h>
 #include <stdio.h>

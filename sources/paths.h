@@ -1,5 +1,4 @@
-/* Paths: of this machine (location_local.c), in the hub cache (hub_cache_paths.c), and those that files name
- * (inner_path.c). */
+/* Paths: of this machine (location_local.c); in the hub cache, and those that files name (paths.c). */
 #pragma once
 
 #include "base/arena.h"

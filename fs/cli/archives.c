@@ -2,7 +2,7 @@
 
 #include "base/report.h"
 #include "base/text.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 #include "fs/lib/archives.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "fs/cli/command.h"
 #include "fs/cli/info/json_page.h"
-#include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "remote/evict.h"
 #include "remote/store.h"

@@ -2,7 +2,7 @@
 #include "fs/cli/command.h"
 #include "fs/cli/copying.h"
 #include "fs/cli/part_number.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/parts.h"
 #include "fs/lib/paths.h"

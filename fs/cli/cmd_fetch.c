@@ -2,7 +2,7 @@
 #include "base/sha256.h"
 #include "fs/cli/command.h"
 #include "fs/cli/copying.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 #include "fs/lib/copy.h"
 #include "fs/lib/paths.h"
 

@@ -1,7 +1,6 @@
 #include "base/report.h"
 #include "fs/cli/command.h"
 #include "fs/cli/info/json_page.h"
-#include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "fs/lib/paths.h"
 

@@ -1,7 +1,7 @@
 #include "fs/cli/copying.h"
 
 #include "base/arena.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 #include "sources/paths.h"
 
 #include <signal.h>

@@ -4,7 +4,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fs/cli/command.h"
-#include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "sources/paths.h"
 

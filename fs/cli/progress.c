@@ -1,10 +1,9 @@
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 
 #include "base/report.h"
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "fs/cli/terminal.h"
 #include "fs/lib/stage.h"
 
 #include <inttypes.h>

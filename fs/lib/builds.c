@@ -1,4 +1,4 @@
-#include "fs/lib/builds.h"
+#include "fs/lib/reproduction.h"
 
 #include "base/buffer.h"
 #include "base/sha256.h"

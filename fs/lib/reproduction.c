@@ -1,7 +1,6 @@
 #include "fs/lib/reproduction.h"
 
 #include "base/text.h"
-#include "fs/lib/builds.h"
 #include "fs/lib/paths.h"
 #include "fs/options/options.h"
 #include "models/convert/edits.h"

@@ -9,7 +9,6 @@
  * about the same size; weights of another model give one many times larger. */
 #pragma once
 
-#include "fs/lib/builds.h"
 #include "fs/lib/match.h"
 #include "fs/lib/reproduction.h"
 #include "quant/blocks/codes_check.h"

@@ -18,7 +18,6 @@
 
 #include "fs/mount/negotiation.h"
 #include "fs/mount/passthrough.h"
-#include "fs/mount/read_queue.h"
 #include "fs/mount/session_options.h"
 #include "fs/mount/waiting_room.h"
 #include "fs/mount/watch.h"

@@ -1,4 +1,4 @@
-#include "fs/mount/read_queue.h"
+#include "fs/mount/waiting_room.h"
 
 #include "base/arena.h"
 #include "base/lock.h"

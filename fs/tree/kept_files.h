@@ -1,4 +1,4 @@
-/* What is kept (kept.h) of a tree's files (kept_files.c), and of its checkpoint's findings (kept_findings.c). */
+/* What is kept (kept.h) of a tree's files , and of the findings of its checkpoint. */
 #pragma once
 
 #include "fs/tree/content_options.h"

@@ -1,7 +1,7 @@
 #include "fs/cli/info/info_pages.h"
 
 #include "base/text.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "fs/cli/info/info_pages.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 
 #include "base/text.h"
 

@@ -1,7 +1,6 @@
 #include "fs/cli/info/info_pages.h"
 
 #include "fs/cli/info/json_page.h"
-#include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "fs/lib/info/architectures.h"
 

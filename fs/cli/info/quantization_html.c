@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 #include "fs/http/html.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 
 #include "base/pool.h"
 #include "base/report.h"
-#include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "sources/archive/location.h"
 

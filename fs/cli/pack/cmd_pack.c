@@ -4,7 +4,7 @@
 #include "fs/cli/pack/packing.h"
 #include "fs/cli/pack/packing_index.h"
 #include "fs/cli/pack/packing_written.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 #include "sources/paths.h"
 
 #include <errno.h>

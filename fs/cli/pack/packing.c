@@ -8,7 +8,6 @@
 #include "fs/cli/pack/packing_bases.h"
 #include "fs/cli/pack/packing_index.h"
 #include "fs/cli/pack/packing_written.h"
-#include "fs/cli/progress.h"
 #include "fs/cli/terminal.h"
 #include "sources/archive/location.h"
 #include "sources/archive/pack_writer.h"

@@ -4,7 +4,7 @@
 #include "base/system.h"
 #include "base/text_index.h"
 #include "fs/cli/pack/archive_check.h"
-#include "fs/cli/progress.h"
+#include "fs/cli/terminal.h"
 #include "sources/archive/location.h"
 
 #include <errno.h>

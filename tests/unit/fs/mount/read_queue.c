@@ -1,5 +1,5 @@
 /* Reads in turn: as many at once as may, the others in the order in which they came. */
-#include "fs/mount/read_queue.h"
+#include "fs/mount/waiting_room.h"
 
 #include "tests/unit/check.h"
 

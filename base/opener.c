@@ -1,6 +1,5 @@
 #include "base/opener.h"
 
-#include "base/opener_process.h"
 #include "base/system.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "base/opener_process.h"
+#include "base/opener.h"
 
 #include "base/arena.h"
 #include "base/helper.h"

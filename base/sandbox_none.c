@@ -1,5 +1,5 @@
 /* A system without the layers of Linux, which needs no opener. */
-#include "base/opener_process.h"
+#include "base/opener.h"
 #include "base/sandbox.h"
 
 #include <errno.h>

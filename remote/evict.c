@@ -1,9 +1,8 @@
-#include "remote/evict.h"
+#include "remote/store_directory.h"
 
 #include "base/text.h"
 #include "remote/sealed.h"
 #include "remote/store.h"
-#include "remote/store_directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>

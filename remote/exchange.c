@@ -1,4 +1,4 @@
-#include "remote/exchange.h"
+#include "remote/http.h"
 
 #include "base/arrival.h"
 #include "base/buffer.h"

@@ -12,7 +12,7 @@ struct remote_options {
     const char *cacert; /* a file of certificates; NULL: $SSL_CERT_FILE, or the system's */
     unsigned timeout;   /* seconds without a new byte after which a read fails; 0: REMOTE_TIMEOUT */
     struct {
-        bool is_set; /* else evict.h's default */
+        bool is_set; /* else store_directory.h's default */
         uint64_t bytes;
     } cache_size;
     bool offline; /* use what is in the cache, and no network */

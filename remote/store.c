@@ -4,7 +4,6 @@
 #include "base/report.h"
 #include "base/sha256.h"
 #include "remote/crc.h"
-#include "remote/evict.h"
 #include "remote/sealed.h"
 #include "remote/sparse.h"
 #include "remote/store_directory.h"

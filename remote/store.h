@@ -14,7 +14,7 @@
  * a wrong one is absent. Two processes that make the same granule write the same bytes. No lock guards them. A segment
  * that was removed, cut or damaged is made again.
  *
- * As the store grows, segments are evicted (evict.h), those first that were used longest ago: a process sets the time
+ * As the store grows, segments are evicted (evict.c), those first that were used longest ago: a process sets the time
  * of a segment's file when it opens it, and at every 64th use. Whoever has an evicted segment open reads on, and closes
  * it when the store has grown by another step without a use of it, so that its space is free. Where the directory
  * cannot be written, or may hold nothing, computed bytes are not kept, and the last STORE_MEMORY granules of fetched

@@ -1,7 +1,6 @@
 #include "remote/store_directory.h"
 
 #include "base/report.h"
-#include "remote/evict.h"
 #include "remote/options.h"
 
 #include <errno.h>

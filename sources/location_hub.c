@@ -10,7 +10,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "remote/credentials.h"
-#include "remote/exchange.h"
+#include "remote/http.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"
 #include "sources/paths.h"

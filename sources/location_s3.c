@@ -8,7 +8,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "remote/aws.h"
-#include "remote/exchange.h"
+#include "remote/http.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"
 #include "remote/s3_answer.h"

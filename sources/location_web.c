@@ -7,7 +7,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/text_index.h"
-#include "remote/exchange.h"
+#include "remote/http.h"
 #include "remote/libcurl.h"
 #include "remote/options.h"
 #include "sources/listing.h"

@@ -1,5 +1,4 @@
-/* What the entries of a distributed torch checkpoint hold: chunks of tensors (chunk.c), and objects with tensors in
- * them (object.c). */
+/* What the entries of a distributed torch checkpoint hold: chunks of tensors, and objects with tensors in them. */
 #pragma once
 
 #include "quant/views/view.h"

@@ -4,7 +4,7 @@
  * A tensor has the name in the state dict, its dict keys joined by '.'. If the path of every name begins with the same
  * key app, model or state_dict, names omit the key, repeatedly: a model saved as {"model": ...} has the names that its
  * class uses. The state of an optimizer, which is twice as large as the model, is shown only on request. Of entries
- * that are Python objects, only the tensors are shown (object.c).
+ * that are Python objects, only the tensors are shown (chunk.c).
  *
  * Stricter than torch: a file outside of the directory, and chunks outside of a tensor or with gaps, are refused. */
 #include "base/checked.h"

@@ -1,4 +1,4 @@
-#include "formats/hdf5/chunked.h"
+#include "formats/hdf5/dataset.h"
 
 #include "base/checked.h"
 #include "formats/hdf5/file.h"

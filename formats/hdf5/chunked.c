@@ -1,4 +1,4 @@
-#include "formats/hdf5/chunked.h"
+#include "formats/hdf5/dataset.h"
 
 #include "base/attempt.h"
 #include "base/checked.h"

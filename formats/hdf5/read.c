@@ -10,7 +10,7 @@
 #include "formats/bits.h"
 #include "formats/checkpoint_builder.h"
 #include "formats/format.h"
-#include "formats/hdf5/chunked.h"
+#include "formats/hdf5/dataset.h"
 #include "formats/hdf5/object.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "formats/orbax/chunks.h"
+#include "formats/orbax/zarr.h"
 
 #include "base/attempt.h"
 #include "base/checked.h"

@@ -2,7 +2,6 @@
  * unless said otherwise. Tables are stored column by column. */
 #include "base/buffer.h"
 #include "base/checked.h"
-#include "formats/orbax/value_store.h"
 #include "formats/orbax/zarr.h"
 #include "formats/tensorflow/table.h"
 #include "sources/paths.h"

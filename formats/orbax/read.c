@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "formats/documents.h"
 #include "formats/format.h"
-#include "formats/orbax/chunks.h"
+#include "formats/orbax/zarr.h"
 #include "text/json.h"
 
 #include <stdlib.h>

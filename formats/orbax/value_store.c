@@ -1,4 +1,4 @@
-#include "formats/orbax/value_store.h"
+#include "formats/orbax/zarr.h"
 
 #include <stdlib.h>
 #include <string.h>

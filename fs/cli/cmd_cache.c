@@ -4,7 +4,6 @@
 #include "fs/cli/command.h"
 #include "fs/cli/info/json_page.h"
 #include "fs/cli/terminal.h"
-#include "remote/evict.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"
 

@@ -1,4 +1,4 @@
-/* What is kept (kept.h) of a tree's files , and of the findings of its checkpoint. */
+/* What is kept (kept.h) of a tree's files, and of the findings of its checkpoint. */
 #pragma once
 
 #include "fs/tree/content_options.h"

@@ -1,4 +1,4 @@
-#include "models/layouts/cut.h"
+#include "models/layouts/making.h"
 
 #include "models/families/families.h"
 #include "models/family/tensors.h"

@@ -11,7 +11,6 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "models/recipes/methods.h"
-#include "models/recipes/settings.h"
 
 enum { RECIPE_MAX_TEXT = 1 << 20, RECIPE_MAX_SOURCES = 256, RECIPE_MAX_SLICES = 4096, RECIPE_MAX_LAYERS = 65536 };
 

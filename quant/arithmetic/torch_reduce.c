@@ -1,4 +1,4 @@
-#include "quant/arithmetic/torch_reduce.h"
+#include "quant/arithmetic/torch_sum.h"
 
 #include <math.h>
 #include <string.h>

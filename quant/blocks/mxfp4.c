@@ -1,7 +1,7 @@
 /* MXFP4: 32 values in 17 bytes. E8M0 scale, qs[16]; value = 2^(e - 128) * twice the E2M1 number of a nibble. */
-#include "quant/blocks/mxfp4.h"
 #include "quant/blocks/block32.h"
 #include "quant/blocks/dtype.h"
+#include "quant/blocks/fp4.h"
 #include "quant/blocks/weights.h"
 
 enum { QS = 1, BLOCK_BYTES = 17 };

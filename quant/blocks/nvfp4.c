@@ -1,9 +1,8 @@
 /* NVFP4: 64 values in 36 bytes. Four 8-bit scales (four bits of exponent, three of mantissa, no sign), qs[32] with
  * eight bytes for every 16 values; value = scale / 2 * twice the E2M1 number of a nibble. */
-#include "quant/blocks/nvfp4.h"
 #include "quant/blocks/block32.h"
 #include "quant/blocks/dtype.h"
-#include "quant/blocks/mxfp4.h"
+#include "quant/blocks/fp4.h"
 #include "quant/blocks/weights.h"
 
 enum { ELEMENTS = 64, SUB_ELEMENTS = 16, QS = 4, BLOCK_BYTES = 36 };

@@ -1,7 +1,7 @@
 /* Blocks of 32 values, one at a time: Q4_0 to Q5_1 without importance, Q8_0, and what decodes IQ4_NL, IQ4_XS and MXFP4.
  */
+#include "quant/blocks/fp4.h"
 #include "quant/blocks/iq4.h"
-#include "quant/blocks/mxfp4.h"
 #include "quant/blocks/q4_q5.h"
 #include "quant/blocks/weights.h"
 #include "quant/kernels/neon.h"

@@ -1,4 +1,4 @@
-/* Like f8_avx2.c, sixteen values at a time. */
+/* Like the 8-bit types of small_floats_avx2.c, sixteen values at a time. */
 #include "quant/blocks/dtype.h"
 
 #include <immintrin.h>

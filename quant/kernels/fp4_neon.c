@@ -1,7 +1,6 @@
 /* F4, MXFP4 and NVFP4: codes as mxfp4_avx2.c and nvfp4_avx2.c find them, four at a time. */
 #include "quant/blocks/dtype.h"
-#include "quant/blocks/mxfp4.h"
-#include "quant/blocks/nvfp4.h"
+#include "quant/blocks/fp4.h"
 #include "quant/kernels/neon.h"
 
 enum { MXFP4_ELEMENTS = 32, MXFP4_QS = 1, MXFP4_BYTES = 17 };

@@ -1,5 +1,5 @@
 #include "quant/blocks/dtype.h"
-#include "quant/blocks/mxfp4.h"
+#include "quant/blocks/fp4.h"
 #include "quant/kernels/avx2.h"
 
 enum { ELEMENTS = 32, QS = 1, BLOCK_BYTES = 17 };

@@ -1,5 +1,5 @@
 #include "quant/blocks/dtype.h"
-#include "quant/blocks/nvfp4.h"
+#include "quant/blocks/fp4.h"
 #include "quant/kernels/avx2.h"
 
 enum { ELEMENTS = 64, SUB_ELEMENTS = 16, QS = 4, BLOCK_BYTES = 36 };

@@ -1,6 +1,6 @@
 /* The family of task arithmetic: weighted differences from the base are thinned out, added, and added to the base. */
 #include "quant/arithmetic/torch_sum.h"
-#include "quant/merge/thin.h"
+#include "quant/merge/cut.h"
 
 #include <assert.h>
 #include <math.h>

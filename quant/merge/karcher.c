@@ -1,5 +1,5 @@
 /* karcher: the mean of models on a sphere, found step by step. */
-#include "quant/arithmetic/torch_reduce.h"
+#include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/tiles.h"
 #include "quant/views/convert.h"
 

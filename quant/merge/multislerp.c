@@ -1,5 +1,5 @@
 /* multislerp: models as points of a sphere around the base, averaged in the tangent space at their weighted mean. */
-#include "quant/arithmetic/torch_reduce.h"
+#include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/tiles.h"
 #include "quant/views/convert.h"
 

@@ -1,6 +1,5 @@
 /* nuslerp: spherical interpolation of two tensors, or of their differences from a base: as one vector each, or by rows.
  */
-#include "quant/arithmetic/torch_reduce.h"
 #include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/tiles.h"
 

@@ -1,6 +1,6 @@
 /* sce: differences from the base, of elements that vary most among the models, weighted by their mean square, without
  * those of the other sign than the sum. */
-#include "quant/arithmetic/torch_reduce.h"
+#include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/cut.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* Spherical interpolation of two tensors, each as one vector: slerp. */
-#include "quant/arithmetic/torch_reduce.h"
+#include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/tiles.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* model_stock: from the base towards the mean of the models, the further the less the angles between their differences
  * from it are. */
-#include "quant/arithmetic/torch_reduce.h"
+#include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/tiles.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-#include "quant/merge/thin.h"
+#include "quant/merge/cut.h"
 
-#include "quant/arithmetic/torch_reduce.h"
+#include "quant/arithmetic/torch_sum.h"
 
 #include <math.h>
 #include <stdlib.h>

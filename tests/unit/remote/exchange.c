@@ -1,6 +1,6 @@
 /* Each exchange gets the answer to its own request, in whatever order the answers come. This program replaces http.c:
  * it answers all requests once the last has been made. */
-#include "remote/exchange.h"
+#include "remote/http.h"
 
 #include "remote/libcurl.h"
 

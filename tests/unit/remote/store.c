@@ -1,7 +1,7 @@
 #include "remote/store.h"
 
-#include "remote/evict.h"
 #include "remote/options.h"
+#include "remote/store_directory.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"

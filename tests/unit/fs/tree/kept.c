@@ -4,7 +4,6 @@
 
 #include "formats/tensor_set.h"
 #include "quant/merge/merge.h"
-#include "remote/evict.h"
 #include "remote/options.h"
 #include "remote/store.h"
 #include "remote/store_directory.h"

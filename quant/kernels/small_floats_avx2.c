@@ -1,8 +1,64 @@
-/* 8-bit types by way of F16, which holds all values of E4M3, E5M2 and E4M3FNUZ: they differ in the bias of the
- * exponent, and in the bits that are not finite. NaNs equal those of the portable kernels. */
+/* F16 with F16C, except for NaN, which its instructions make quiet. */
 #include "quant/blocks/dtype.h"
 
 #include <immintrin.h>
+#include <string.h>
+
+decode_function f16_decode_avx2;
+encode_function f16_encode_avx2;
+
+void f16_decode_avx2(const void *blocks, float *values, size_t n_blocks)
+{
+    const struct kernels *portable = &f16_dtype.kernels[CPU_PORTABLE];
+    const uint8_t *bytes = blocks;
+    size_t i = 0;
+    for (; i + 8 <= n_blocks; i += 8) {
+        __m256 eight = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(bytes + 2 * i)));
+        _mm256_storeu_ps(values + i, eight);
+        if (_mm256_movemask_ps(_mm256_cmp_ps(eight, eight, _CMP_UNORD_Q)) != 0)
+            portable->decode(bytes + 2 * i, values + i, 8);
+    }
+    portable->decode(bytes + 2 * i, values + i, n_blocks - i);
+}
+
+void f16_encode_avx2(const float *values, void *blocks, size_t n_blocks)
+{
+    const struct kernels *portable = &f16_dtype.kernels[CPU_PORTABLE];
+    uint8_t *bytes = blocks;
+    size_t i = 0;
+    for (; i + 8 <= n_blocks; i += 8) {
+        __m256 eight = _mm256_loadu_ps(values + i);
+        _mm_storeu_si128((__m128i *)(void *)(bytes + 2 * i), _mm256_cvtps_ph(eight, _MM_FROUND_TO_NEAREST_INT));
+        if (_mm256_movemask_ps(_mm256_cmp_ps(eight, eight, _CMP_UNORD_Q)) != 0)
+            portable->encode(values + i, bytes + 2 * i, 8);
+    }
+    portable->encode(values + i, bytes + 2 * i, n_blocks - i);
+}
+
+decode_function f4_decode_avx2;
+
+extern const struct dtype f4_dtype;
+
+/* Looks up the magnitude by three bits; the fourth is the sign. */
+void f4_decode_avx2(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *bytes = blocks;
+    const __m256 magnitudes = _mm256_setr_ps(0, 0.5f, 1, 1.5f, 2, 3, 4, 6);
+    const __m256i shifts = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    size_t i = 0;
+    for (; i + 4 <= n_blocks; i += 4) {
+        uint32_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        __m256i codes = _mm256_srlv_epi32(_mm256_set1_epi32((int)word), shifts);
+        __m256i sign = _mm256_slli_epi32(_mm256_and_si256(codes, _mm256_set1_epi32(8)), 28);
+        __m256 decoded = _mm256_permutevar8x32_ps(magnitudes, codes); /* by the three lowest bits */
+        _mm256_storeu_ps(values + 2 * i, _mm256_or_ps(decoded, _mm256_castsi256_ps(sign)));
+    }
+    f4_dtype.kernels[CPU_PORTABLE].decode(bytes + i, values + 2 * i, n_blocks - i);
+}
+
+/* 8-bit types by way of F16, which holds all values of E4M3, E5M2 and E4M3FNUZ: they differ in the bias of the
+ * exponent, and in the bits that are not finite. NaNs equal those of the portable kernels. */
 
 decode_function f8_e4m3_decode_avx2, f8_e5m2_decode_avx2, f8_e4m3fnuz_decode_avx2, f8_e5m2fnuz_decode_avx2;
 decode_function f8_e8m0_decode_avx2;

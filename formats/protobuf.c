@@ -99,14 +99,12 @@ bool protobuf_find(struct protobuf message, uint32_t number, struct protobuf_fie
 {
     struct protobuf_field field;
     *ret_field = (struct protobuf_field){0};
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         if (field.number == number && field.wire == PROTOBUF_BYTES)
             *ret_field = field;
     }
+    return !more;
 }
 
 struct protobuf protobuf_inner(const struct protobuf *message, const struct protobuf_field *field)
@@ -180,11 +178,8 @@ bool protobuf_count_numbers(struct protobuf message, uint32_t number, enum proto
     struct protobuf_field field = {0};
     uint64_t n_fields = 0, n_packed = 0;
     *ret_numbers = (struct protobuf_numbers){0};
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            break;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         if (field.number != number || (field.wire != encoding && field.wire != PROTOBUF_BYTES))
             continue;
         n_fields++;
@@ -197,6 +192,8 @@ bool protobuf_count_numbers(struct protobuf message, uint32_t number, enum proto
         if (!count_packed(protobuf_inner(&message, &field), encoding, &ret_numbers->count, error))
             return false;
     }
+    if (more)
+        return false;
     ret_numbers->in_place = n_fields == 1 && n_packed == 1 && encoding != PROTOBUF_VARINT;
     return true;
 }
@@ -206,11 +203,8 @@ bool protobuf_read_numbers(struct protobuf message, uint32_t number, enum protob
 {
     struct protobuf_field field = {0};
     unsigned char bytes[8];
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         if (field.number != number || (field.wire != encoding && field.wire != PROTOBUF_BYTES))
             continue;
         struct protobuf packed =
@@ -221,4 +215,5 @@ bool protobuf_read_numbers(struct protobuf message, uint32_t number, enum protob
             memcpy(out, bytes, width);
         }
     }
+    return !more;
 }

@@ -22,7 +22,8 @@ struct protobuf_field {
     uint64_t offset, length; /* of the bytes, or of the encoded number, in the source */
 };
 
-/* Reads the next field; *ret_more is false, without an error, at the end of the message. The error is "FILE: offset N:
+/* Reads the next field; *ret_more is false, without an error, at the end of the message, and true after an error, so
+ * that `while (protobuf_next(...) && more)` has read all fields if `more` is false then. The error is "FILE: offset N:
  * <reason>". */
 bool protobuf_next(struct protobuf *message, struct protobuf_field *ret_field, bool *ret_more, struct error *error);
 

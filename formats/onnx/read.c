@@ -81,11 +81,8 @@ static bool enter_node(struct walk *walk, struct protobuf message, struct error 
     bool has_attributes = false;
     char word[MAX_WORD] = "";
     struct level *level = push(walk, NODE, message);
-    for (bool more;;) {
-        if (!protobuf_next(&rest, &field, &more, error))
-            return false;
-        if (!more)
-            break;
+    bool more;
+    while (protobuf_next(&rest, &field, &more, error) && more) {
         if (field.wire != PROTOBUF_BYTES)
             continue;
         if (field.number == NODE_NAME)
@@ -96,6 +93,8 @@ static bool enter_node(struct walk *walk, struct protobuf message, struct error 
             return false;
         has_attributes |= field.number == NODE_ATTRIBUTE;
     }
+    if (more)
+        return false;
     level->label = name.length > 0 ? name : level->output;
     level->is_constant = strcmp(word, "Constant") == 0;
     if (!has_attributes)
@@ -119,11 +118,8 @@ static bool add_constant(struct walk *walk, const struct level *node, struct pro
         return onnx_add_numbers(reader, &message, ATTRIBUTE_INT, PROTOBUF_VARINT, true, &node->output, error);
     if (strcmp(word, "value_ints") == 0)
         return onnx_add_numbers(reader, &message, ATTRIBUTE_INTS, PROTOBUF_VARINT, false, &node->output, error);
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         struct protobuf inner = protobuf_inner(&message, &field);
         if (field.wire != PROTOBUF_BYTES)
             continue;
@@ -132,6 +128,7 @@ static bool add_constant(struct walk *walk, const struct level *node, struct pro
         if (field.number == ATTRIBUTE_SPARSE && !onnx_list_sparse(reader, &inner, &node->output, error))
             return false;
     }
+    return !more;
 }
 
 static bool append_label(struct walk *walk, const struct protobuf *message, const struct protobuf_field *label,

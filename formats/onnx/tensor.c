@@ -172,14 +172,12 @@ static bool read_proto(const struct protobuf *message, struct proto *proto, stru
     struct protobuf rest = *message;
     struct protobuf_field field;
     *proto = (struct proto){.rank = 0};
-    for (bool more;;) {
-        if (!protobuf_next(&rest, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&rest, &field, &more, error) && more) {
         if (!read_field(message, proto, &field, error))
             return false;
     }
+    return !more;
 }
 
 /* Sets the tensor's dtype and shape, and the sizes of its elements as they are stored. */
@@ -373,16 +371,14 @@ static bool read_external_entry(const struct protobuf *entry, struct external *e
 static bool read_external(struct protobuf message, struct external *external, struct error *error)
 {
     struct protobuf_field field;
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         struct protobuf entry = protobuf_inner(&message, &field);
         if (field.number == EXTERNAL_DATA && field.wire == PROTOBUF_BYTES &&
             !read_external_entry(&entry, external, error))
             return false;
     }
+    return !more;
 }
 
 static bool may_open(const struct onnx_reader *reader, const struct protobuf *message, const char *location,
@@ -484,11 +480,8 @@ bool onnx_list_sparse(struct onnx_reader *reader, const struct protobuf *message
     struct protobuf_field field;
     struct proto values = {.rank = 0}, sparse = {.rank = 0};
     struct tensor tensor;
-    for (bool more;;) {
-        if (!protobuf_next(&rest, &field, &more, error))
-            return false;
-        if (!more)
-            break;
+    bool more;
+    while (protobuf_next(&rest, &field, &more, error) && more) {
         struct protobuf inner = protobuf_inner(message, &field);
         if (field.number == VALUES && field.wire == PROTOBUF_BYTES && !read_proto(&inner, &values, error))
             return false;
@@ -496,6 +489,8 @@ bool onnx_list_sparse(struct onnx_reader *reader, const struct protobuf *message
         if (is_dims && !read_dims(message, &sparse, &field, error))
             return false;
     }
+    if (more)
+        return false;
     sparse.type = values.type;
     if (!begin_tensor(reader, message, name != NULL ? name : &values.name, &tensor, error) ||
         !set_shape(reader, message, &sparse, &tensor, error))

@@ -28,16 +28,15 @@ bool bundle_read_header(struct protobuf message, struct bundle_header *ret_heade
 {
     struct protobuf_field field;
     uint64_t n_shards = 0, endianness = 0;
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            break;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         if (field.wire == PROTOBUF_VARINT && field.number == HEADER_SHARDS)
             n_shards = field.value;
         if (field.wire == PROTOBUF_VARINT && field.number == HEADER_ENDIANNESS)
             endianness = field.value;
     }
+    if (more)
+        return false;
     if (n_shards == 0 || n_shards > BUNDLE_MAX_SHARDS || endianness > 1)
         return refuse(&message, "not the index of a TensorFlow 2 checkpoint; V1 checkpoints are not supported", error);
     *ret_header = (struct bundle_header){(uint32_t)n_shards, endianness == 1};
@@ -48,14 +47,13 @@ static bool read_dimension(struct protobuf message, struct bundle_entry *entry, 
 {
     struct protobuf_field field;
     uint64_t size = 0;
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            break;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         if (field.number == DIM_SIZE && field.wire == PROTOBUF_VARINT)
             size = field.value;
     }
+    if (more)
+        return false;
     if (entry->rank == SHAPE_MAX_RANK || size > INT64_MAX)
         return refuse(&message, "a tensor of more than 64 dimensions, or with a negative one", error);
     entry->shape[entry->rank++] = size;
@@ -65,15 +63,13 @@ static bool read_dimension(struct protobuf message, struct bundle_entry *entry, 
 static bool read_shape(struct protobuf message, struct bundle_entry *entry, struct error *error)
 {
     struct protobuf_field field;
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         if (field.number == SHAPE_DIM && field.wire == PROTOBUF_BYTES &&
             !read_dimension(protobuf_inner(&message, &field), entry, error))
             return false;
     }
+    return !more;
 }
 
 static bool set_dtype(const struct protobuf *message, uint64_t type, struct bundle_entry *entry, struct error *error)

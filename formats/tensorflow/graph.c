@@ -160,11 +160,8 @@ static bool find_tensor(struct protobuf node, struct protobuf_field *ret_tensor,
 {
     struct protobuf_field field, key, value;
     *ret_tensor = (struct protobuf_field){0};
-    for (bool more;;) {
-        if (!protobuf_next(&node, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&node, &field, &more, error) && more) {
         if (field.number != NODE_ATTRIBUTE || field.wire != PROTOBUF_BYTES)
             continue;
         struct protobuf entry = protobuf_inner(&node, &field);
@@ -174,6 +171,7 @@ static bool find_tensor(struct protobuf node, struct protobuf_field *ret_tensor,
             !protobuf_find(protobuf_inner(&node, &value), VALUE_TENSOR, ret_tensor, error))
             return false;
     }
+    return !more;
 }
 
 /* Sets the name of a constant, after that of its function and '/'. */
@@ -226,15 +224,13 @@ static bool add_nodes(struct reader *reader, struct protobuf message, uint32_t n
                       struct error *error)
 {
     struct protobuf_field field;
-    for (bool more;;) {
-        if (!protobuf_next(&message, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&message, &field, &more, error) && more) {
         if (field.number == number && field.wire == PROTOBUF_BYTES &&
             !add_node(reader, protobuf_inner(&message, &field), function, error))
             return false;
     }
+    return !more;
 }
 
 static bool add_function(struct reader *reader, struct protobuf function, struct error *error)
@@ -254,15 +250,13 @@ static bool add_function(struct reader *reader, struct protobuf function, struct
 static bool add_library(struct reader *reader, struct protobuf library, struct error *error)
 {
     struct protobuf_field field;
-    for (bool more;;) {
-        if (!protobuf_next(&library, &field, &more, error))
-            return false;
-        if (!more)
-            return true;
+    bool more;
+    while (protobuf_next(&library, &field, &more, error) && more) {
         if (field.number == LIBRARY_FUNCTION && field.wire == PROTOBUF_BYTES &&
             !add_function(reader, protobuf_inner(&library, &field), error))
             return false;
     }
+    return !more;
 }
 
 static bool read_graph(struct reader *reader, struct protobuf graph, struct error *error)

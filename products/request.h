@@ -12,7 +12,7 @@ struct kept_header {
     struct gguf_kept_header header;
 };
 
-/* What a user chose. Zeroed, all is as usual. A file's identity follows the text of the options (fs/tree/file_time.h).
+/* What a user chose. Zeroed, all is as usual. A file's identity follows the text of the options (fs/tree/identity.h).
  */
 struct request {
     struct references references;       /* the builds of other tools that files agree with */

@@ -4,7 +4,7 @@
  * While a copy is unfinished, DEST.wfs-parts beside it holds
  *
  *     plan           what is copied and where it is cut (parts_plan.h)
- *     header         the beginning of a GGUF, which takes long to make (parts_header.c)
+ *     header         the beginning of a GGUF, which takes long to make (parts_contents.c)
  *     data           the file, sparse, or a directory of the files: each worker writes its own range
  *     000007.done    the marker of part 7: its range is on disk
  *

@@ -119,7 +119,7 @@ bool options_read_files(struct options *options, struct error *error);
  * be NULL. */
 bool options_parse_list(struct options *options, const char *const *words, struct error *error);
 
-/* The options of a request as one text, equal for equal requests (fs/tree/file_time.h).
+/* The options of a request as one text, equal for equal requests (fs/tree/identity.h).
  *
  * Each option that affects how a source is opened or shown is a line, in the order of the table; repeated options keep
  * their order, which counts. The files that an option names follow its line, with sizes and times. Options for mounts

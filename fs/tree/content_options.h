@@ -2,7 +2,7 @@
  * only `file_request` and `keep`; components get a copy without layouts. Zeroed, all options have their defaults. */
 #pragma once
 
-#include "fs/tree/file_time.h"
+#include "fs/tree/identity.h"
 #include "fs/tree/kept.h"
 #include "models/shown_tensors.h"
 #include "products/request.h"

@@ -1,5 +1,3 @@
-#include "fs/tree/file_time.h"
-
 #include "fs/tree/identity.h"
 
 #include <nettle/sha2.h>

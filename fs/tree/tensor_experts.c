@@ -1,4 +1,4 @@
-#include "fs/tree/tensor_experts.h"
+#include "fs/tree/tensor_views.h"
 
 #include <string.h>
 

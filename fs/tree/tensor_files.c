@@ -6,7 +6,6 @@
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
-#include "fs/tree/tensor_experts.h"
 #include "fs/tree/tensor_views.h"
 #include "models/quantize/imatrix.h"
 

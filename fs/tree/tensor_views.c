@@ -5,7 +5,6 @@
 #include "formats/shape.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"
-#include "fs/tree/tensor_experts.h"
 #include "quant/views/convert.h"
 #include "text/json_write.h"
 

@@ -1,6 +1,6 @@
 /* Adapters merged into a base model: each weight W becomes W + scale (alpha / r) B A, computed in F32 for just the rows
  * that are read, and rounded once to the dtype that the weight has, or had before it was packed. A packed base is
- * dequantized first (models/derive/plain.c); for a GGUF see models/derive/merge_gguf.h.
+ * dequantized first (models/derive/plain.c); for a GGUF see models/derive/merging.h.
  *
  * As in peft's merge_and_unload(), rank_pattern, alpha_pattern and rsLoRA give each weight's scale, embeddings and
  * fan_in_fan_out transpose the product, target_parameters adapt stacked experts, and modules_to_save and other whole

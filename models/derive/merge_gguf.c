@@ -1,4 +1,4 @@
-#include "models/derive/merge_gguf.h"
+#include "models/derive/merging.h"
 
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"

@@ -1,11 +1,73 @@
+/* Inside the merging of adapters (merge.h): what the files merge_*.c share. */
+#pragma once
+
+#include "formats/checkpoint.h"
+#include "formats/checkpoint_builder.h"
+#include "models/derive/adapter.h"
+#include "quant/views/view.h"
+
+/* Adapters merged into a base that is a GGUF (models/derive/merge.h).
+ *
+ * Adapters use Hugging Face's names for weights; the family's relations, read backwards, give them. The same relations
+ * turn an adapter's two matrices into those for the GGUF's tensor, and their product is added to its values. Merged
+ * tensors of block types become F32; all others keep their dtype. */
+
+struct gguf_merging;
+
+/* Returns a merge that lives as long as `merged`, which is derived from the base; NULL if no names can be derived. */
+struct gguf_merging *gguf_merging_new(struct checkpoint *merged, const struct checkpoint *base, struct error *error);
+
+/* Returns the base as transformers has it: its configuration, and its tensors under Hugging Face's names. */
+const struct checkpoint *gguf_merging_base(const struct gguf_merging *merging);
+
+/* Returns the base's tensors under Hugging Face's names, in its shapes. */
+const struct tensor_set *gguf_merging_names(const struct gguf_merging *merging);
+
+/* Record a change to one of these tensors: add scale left right, or replace all values by an F32 view. The next
+ * gguf_merging_apply() first replaces, then adds; it fails if a tensor has two recorded changes of one kind. */
+void gguf_merging_add(struct gguf_merging *merging, const char *name, float scale, const struct view *left,
+                      const struct view *right);
+void gguf_merging_replace(struct gguf_merging *merging, const char *name, const struct view *view);
+bool gguf_merging_apply(struct gguf_merging *merging, struct error *error);
+
+/* Reports whether changes were applied, so that the base's tensors under Hugging Face's names are not the merged ones.
+ */
+bool gguf_merging_is_changed(const struct gguf_merging *merging);
+
+/* Gives the merged checkpoint its tensors. */
+void gguf_merging_finish(const struct gguf_merging *merging);
+
+/* Pairs of an adapter that change a parameter instead of a layer (target_parameters of adapter_config.json): the
+ * stacked weights of experts, [experts, rows, columns], which are no layers of their own.
+ *
+ * A pair is named after the parameter's module; each further parameter of the module adds one ".base_layer" to the
+ * name, so only its shape tells which parameter a pair changes. A stacks the matrices of all experts, [experts rank,
+ * columns]; B has them side by side, [rows, rank experts], where the expert varies fastest. Earlier releases of peft,
+ * and modules whose matrices are multiplied from the left, swap rows and columns: FITS_TURNED. A parameter that is a
+ * matrix has a pair like that of any layer.
+ *
+ * Source: peft, ParamWrapper of tuners/lora/layer.py, _inject_parameters() of tuners/tuners_utils.py. */
+
+enum parameter_fit { FITS = 1, FITS_TURNED = 2 };
+
+/* The most parameters of one module; further ones are ignored. */
+enum { MODULE_MAX_PARAMETERS = 8 };
+
+/* Returns the parameter that a pair may change by the entry `target` of target_parameters ("experts.down_proj", or
+ * "down_proj" of any module): its name after its module's, in the arena. Returns NULL if the pair belongs to another
+ * module. */
+const char *parameter_name(struct arena *arena, const struct adapter_pair *pair, const char *target);
+
+/* Returns how a pair fits a parameter of this shape, as a set of enum parameter_fit; 0: it does not. */
+unsigned parameter_fit(const struct adapter_pair *pair, unsigned rank, const uint64_t *shape);
+
+/* Returns B (left) and A (right) of a pair, reshaped to the rank of a parameter that the pair fits in the way `fit`. */
+void parameter_factors(struct arena *arena, const struct adapter_pair *pair, unsigned rank, const uint64_t *shape,
+                       enum parameter_fit fit, const struct view **ret_left, const struct view **ret_right);
+
 /* A merge of adapters into a base (models/derive/merge.h) while it is made; for the files of the merge only.
  *
  * A `name` is the name that an adapter gives a tensor. Functions that fail set merging->error. */
-#pragma once
-
-#include "formats/checkpoint_builder.h"
-#include "models/derive/adapter.h"
-#include "models/derive/merge_gguf.h"
 
 /* The changes that an adapter can make to a tensor, each at most once. */
 enum change {

@@ -1,8 +1,8 @@
 #include "models/derive/recipe.h"
 
 #include "models/derive/derive.h"
+#include "models/derive/recipe_merging.h"
 #include "models/derive/recipe_plan.h"
-#include "models/derive/recipe_vocabulary.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* config.json of a merge: that of its donor, with the keys that mergekit changes. */
-#include "models/derive/recipe_vocabulary.h"
+#include "models/derive/recipe_merging.h"
 
 #include "models/derive/plain_config.h"
 #include "text/json_write.h"

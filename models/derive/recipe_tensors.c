@@ -1,6 +1,6 @@
 /* The values of a merge: parameters and views for each of its tensors. */
 #include "base/text.h"
-#include "models/derive/recipe_vocabulary.h"
+#include "models/derive/recipe_merging.h"
 
 #include "formats/shape.h"
 #include "quant/views/convert.h"

@@ -1,5 +1,5 @@
 /* The tokenizer of a merge: the donor's files, or, for a vocabulary of its own, files with the tokens of the result. */
-#include "models/derive/recipe_vocabulary.h"
+#include "models/derive/recipe_merging.h"
 
 #include "formats/documents.h"
 #include "models/facts.h"

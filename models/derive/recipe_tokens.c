@@ -1,4 +1,4 @@
-#include "models/derive/recipe_vocabulary.h"
+#include "models/derive/recipe_merging.h"
 #include "models/facts.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * (level - 1 + shift). */
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"
-#include "quant/blocks/iq1_decode.h"
+#include "quant/blocks/iq1.h"
 #include "quant/blocks/k_search.h"
 #include "quant/blocks/weights.h"
 

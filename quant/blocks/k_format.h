@@ -2,7 +2,9 @@
  * (k_format.c) and with sub-blocks side by side in vectors (k_simd.h). */
 #pragma once
 
+#include "quant/blocks/codes.h"
 #include "quant/blocks/encoders.h"
+#include "quant/blocks/f16.h"
 #include "quant/blocks/k_search.h"
 
 #include <stddef.h>
@@ -63,7 +65,7 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
     }
 
 /* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block; its codes are defined in
- * k_codes.h. */
+ * k_codes_block(). */
 #define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
     DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
     DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
@@ -84,3 +86,50 @@ enum { Q45_SUB_BLOCKS = 8, Q45_D = 0, Q45_D_MIN = 2, Q45_SCALES = 4 };
 bool q45_store_scales(const float *scales, const float *minimums, uint8_t *block);
 void q45_store_weighted_scales(const float *scales, const float *minimums, const float *weights, uint8_t *block);
 void q45_load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums);
+
+/* The codes of a K format from its scales (codes.h), in loops that the compiler turns into vectors at each level. */
+
+static inline void k_codes_block(const struct k_format *format, const float *restrict values, uint8_t *block)
+{
+    uint8_t levels[K_ELEMENTS];
+    float scales[K_MOST_SUB_BLOCKS], minimums[K_MOST_SUB_BLOCKS], low = (float)format->low, high = (float)format->high;
+    const int n = format->sub_elements;
+    format->load_scales(block, scales, minimums);
+    for (int j = 0; j < K_ELEMENTS / n; j++) {
+        const float scale = scales[j], minimum = minimums[j];
+        const int mask = scale != 0 ? 0xff : 0; /* codes that have no effect are 0 */
+        for (int i = j * n; i < (j + 1) * n; i++)
+            levels[i] = (uint8_t)((int)(k_level((values[i] + minimum) / scale, low, high) - low) & mask);
+    }
+    format->pack(levels, block);
+}
+
+static inline void k_codes(const struct k_format *format, const float *values, uint8_t *block, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++, values += K_ELEMENTS, block += format->block_bytes)
+        k_codes_block(format, values, block);
+}
+
+/* Defines NAME_scale_form from NAME_format, the place of the F16 unit of its scales and its other fields. A code is
+ * computed from the stored scales by three operations in F32. */
+#define DEFINE_K_SCALES(name, unit_at, ...)                                                                            \
+    static float name##_load_scales(const uint8_t *block, float scales[SCALE_FORM_MOST])                               \
+    {                                                                                                                  \
+        float minimums[K_MOST_SUB_BLOCKS];                                                                             \
+        name##_format.load_scales(block, scales, minimums);                                                            \
+        return f16_load(block + (unit_at));                                                                            \
+    }                                                                                                                  \
+    static const struct scale_form name##_scale_form = {                                                               \
+        .has_integers = true,                                                                                          \
+        .rounding = 0x1p-15,                                                                                           \
+        .load = name##_load_scales,                                                                                    \
+        __VA_ARGS__,                                                                                                   \
+    };
+
+/* Defines NAME_codes_LEVEL from NAME_format. */
+#define DEFINE_K_CODES(name)                                                                                           \
+    static inline void name##_codes(const float *values, void *blocks, size_t n_blocks)                                \
+    {                                                                                                                  \
+        k_codes(&name##_format, values, blocks, n_blocks);                                                             \
+    }                                                                                                                  \
+    DEFINE_LEVELS(DEFINE_CODES_AT, name##_codes)

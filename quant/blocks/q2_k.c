@@ -2,7 +2,6 @@
  * Bytes: scales[16] (scale low, minimum high), qs[64], F16 d, F16 dmin; value = d * scale * level - dmin * minimum. */
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"
-#include "quant/blocks/k_codes.h"
 #include "quant/blocks/k_format.h"
 
 enum { SUB_BLOCKS = 16, QS = 16, D = 80, D_MIN = 82, BLOCK_BYTES = 84 };

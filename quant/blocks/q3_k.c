@@ -2,7 +2,6 @@
  * Bytes: hmask[32] (third bits), qs[64], scales[12], F16 d; value = d * (scale - 32) * (level - 4). */
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"
-#include "quant/blocks/k_codes.h"
 #include "quant/blocks/k_format.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
  * Bytes: F16 d, F16 dmin, scales[12], qs[128]; value = d * scale * level - dmin * minimum. */
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"
-#include "quant/blocks/k_codes.h"
 #include "quant/blocks/k_format.h"
 
 enum { QS = 16, BLOCK_BYTES = 144 };

@@ -1,6 +1,6 @@
 /* Without a minimum, d is the value of largest magnitude over -n_levels / 2, so that it maps to level 0 exactly. */
 #include "quant/blocks/q4_q5.h"
-#include "quant/blocks/block32_codes.h"
+#include "quant/blocks/block32.h"
 #include "quant/blocks/codes.h"
 #include "quant/blocks/k_search.h"
 #include "quant/blocks/weights.h"

@@ -1,7 +1,6 @@
 /* Q5_K: 256 values in 176 bytes. Like Q4_K, with a fifth bit for every level. Bytes: F16 d, F16 dmin, scales[12],
  * qh[32], qs[128]; value = d * scale * level - dmin * minimum. */
 #include "quant/blocks/dtype.h"
-#include "quant/blocks/k_codes.h"
 #include "quant/blocks/k_format.h"
 
 enum { QH = 16, QS = 48, BLOCK_BYTES = 176 };

@@ -2,7 +2,6 @@
  * Bytes: ql[128] (low four bits), qh[64] (upper two), i8 scales[16], F16 d; value = d * scale * (level - 32). */
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"
-#include "quant/blocks/k_codes.h"
 #include "quant/blocks/k_format.h"
 #include "quant/blocks/weights.h"
 

@@ -1,7 +1,6 @@
 /* Q8_0: 32 values in 34 bytes. F16 d, i8 qs[32]; value = d * level. d is the largest magnitude over 127; levels round
  * half away from zero. */
 #include "quant/blocks/block32.h"
-#include "quant/blocks/block32_codes.h"
 #include "quant/blocks/codes.h"
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"

@@ -1,6 +1,6 @@
 /* The decoders of IQ1_S and IQ1_M, a point of eight values at a time. */
 #include "quant/blocks/dtype.h"
-#include "quant/blocks/iq1_decode.h"
+#include "quant/blocks/iq1.h"
 
 #include <immintrin.h>
 

@@ -1,6 +1,6 @@
 /* Times of files: without options the newest input's, of requests apart from each other in seconds, and never later. */
-#include "fs/tree/file_time.h"
 #include "formats/checkpoint.h"
+#include "fs/tree/identity.h"
 #include "models/formats.h"
 
 #include "tests/unit/check.h"

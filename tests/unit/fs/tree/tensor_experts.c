@@ -1,7 +1,7 @@
 /* tensors/NAME/experts/N/: the files of stored and packed experts are parts of the stacked tensor's; which tensors hold
  * experts; nodes, names and places. */
-#include "fs/tree/tensor_experts.h"
 #include "fs/tree/content_options.h"
+#include "fs/tree/tensor_views.h"
 #include "fs/tree/tree.h"
 #include "models/formats.h"
 #include "quant/views/dependencies.h"

@@ -50,7 +50,7 @@ static bool emit_shared(struct model_builder *builder, struct error *error)
 static const struct key_row moe_layer_keys[] = {
     {"logit_scale", GGUF_F32, REQUIRED, "logit_scale"},
     {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
-    {.emit = emit_sliding_layers},
+    {.emit = emit_listed_windows},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
     {"leading_dense_block_count", GGUF_U32, .compute = compute_dense_layers},

@@ -44,20 +44,16 @@ static bool emit_window_pattern(struct model_builder *builder, struct error *err
     struct layers layers;
     size_t length = 0;
     uint64_t each = 0;
+    if (json_is(types, JSON_ARRAY))
+        return emit_listed_windows(builder, error);
     if (!layers_new(builder, &layers, error))
         return false;
-    if (json_is(types, JSON_ARRAY)) {
-        /* as many as are listed: the list may omit layers that predict */
-        layers.n = json_count(types) < layers.n ? json_count(types) : layers.n;
-        layers_mark(&layers, types, "sliding_attention");
-    } else {
-        const char *letters = json_string(given, &length);
-        if (length == 0 && (!json_u64(given, &each) || each == 0))
-            return true;
-        layers.n -= dimensions_get(&builder->dimensions, "nextn");
-        for (uint64_t i = 0; i < layers.n; i++)
-            layers.values[i] = length > 0 ? letters[i % length] == 'L' : (i + 1) % each != 0;
-    }
+    const char *letters = json_string(given, &length);
+    if (length == 0 && (!json_u64(given, &each) || each == 0))
+        return true;
+    layers.n -= dimensions_get(&builder->dimensions, "nextn");
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = length > 0 ? letters[i % length] == 'L' : (i + 1) % each != 0;
     layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }

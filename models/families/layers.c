@@ -172,16 +172,6 @@ bool layers_set_kv_heads(struct model_builder *builder, const struct layers *lay
     return layers_set_i32(builder, "attention.head_count_kv", layers, error);
 }
 
-bool emit_sliding_layers(struct model_builder *builder, struct error *error)
-{
-    struct layers layers = {0};
-    if (!layers_new(builder, &layers, error))
-        return false;
-    layers_mark(&layers, hparams_get(builder->model->hparams, "layer_types"), "sliding_attention");
-    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
-    return true;
-}
-
 bool emit_listed_windows(struct model_builder *builder, struct error *error)
 {
     struct layers layers = {0};

@@ -54,8 +54,6 @@ bool layers_recall(const struct dimensions *dimensions, uint64_t layer);
 /* Sets attention.head_count_kv: num_key_value_heads for the layers marked in `layers`, 0 for the others. */
 bool layers_set_kv_heads(struct model_builder *builder, const struct layers *layers, struct error *error);
 
-/* Sets attention.sliding_window_pattern, as bools: true for layers with "sliding_attention" in layer_types. */
-bool emit_sliding_layers(struct model_builder *builder, struct error *error);
-
-/* Like emit_sliding_layers(), with as many elements as layer_types has; fails without it. */
+/* Sets attention.sliding_window_pattern, as bools: true for layers with "sliding_attention" in layer_types. There are
+ * as many as layer_types has, whatever the number of layers; no key for none. Fails without layer_types. */
 bool emit_listed_windows(struct model_builder *builder, struct error *error);

@@ -52,10 +52,14 @@ static void mark_attention(const struct model_builder *builder, struct layers *l
 
 static bool emit_kv_heads(struct model_builder *builder, struct error *error)
 {
+    const struct json *types = hparams_get(builder->model->hparams, "layer_types");
     struct layers layers;
-    if (!layers_new(builder, &layers, error))
+    if (json_is(types, JSON_ARRAY) ? !layers_of_list(builder, types, &layers, error)
+                                   : !layers_new(builder, &layers, error))
         return false;
     mark_attention(builder, &layers);
+    if (layers.n == 0)
+        gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "attention.head_count_kv"));
     return layers_set_kv_heads(builder, &layers, error);
 }
 

@@ -25,51 +25,17 @@ static const struct relation_row tensors[] = {
         ".diffusion.shift_logits", GGUF_BOOL, ALWAYS, .value = 0                                                       \
     }
 
-/* Moves the keys of sizes with LLaDA's own names to where the class sets them. */
-static bool emit_sizes(struct model_builder *builder, struct error *error)
-{
-    static const struct {
-        const char *usual, *key;
-    } sizes[] = {{"hidden_size", "embedding_length"}, {"intermediate_size", "feed_forward_length"}};
-    const struct hparams *hparams = builder->model->hparams;
-    struct gguf_kvs *kvs = &builder->model->kvs;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const char *key = builder_key(builder, sizes[i].key);
-        uint64_t size;
-        if (json_get(hparams_raw(hparams), sizes[i].usual) != NULL ||
-            !json_u64(hparams_get(hparams, sizes[i].usual), &size) || size > UINT32_MAX)
-            continue;
-        gguf_kvs_remove(kvs, key);
-        gguf_set_u32(kvs, key, (uint32_t)size);
-    }
-    return true;
-}
-
 static const struct key_row keys[] = {
     {.emit = emit_pooling_type},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"rope.dimension_count", GGUF_U32, .compute = compute_head_dim},
-    {.emit = emit_sizes},
+    {"context_length", GGUF_U32, OR_DEFAULT, "max_sequence_length", 4096},
+    {"embedding_length", GGUF_U32, OR_DEFAULT, "d_model", 4096},
+    {"feed_forward_length", GGUF_U32, OR_DEFAULT, "mlp_hidden_size", 12288},
     DIFFUSION,
     {".tokenizer.ggml.mask_token_id", GGUF_U32, IF_PRESENT, "mask_token_id"},
     {0},
 };
-
-/* Copies a hyperparameter to the name that the keys use. */
-static bool rename_count(struct hparams *hparams, const char *name, const char *given, struct error *error)
-{
-    uint64_t count;
-    if (hparams_get(hparams, name) != NULL || !json_u64(hparams_get(hparams, given), &count))
-        return true;
-    return hparams_override(hparams, name, count, error);
-}
-
-static bool adjust(struct model_builder *builder, struct error *error)
-{
-    struct hparams *hparams = builder->model->hparams;
-    return rename_count(hparams, "hidden_size", "d_model", error) &&
-           rename_count(hparams, "intermediate_size", "mlp_hidden_size", error);
-}
 
 const struct family llada_family = {
     .name = "llada",
@@ -78,7 +44,6 @@ const struct family llada_family = {
     .tensors = {tensors},
     .keys = {base_keys, keys},
     .vocabs = {&plain_bpe_vocab},
-    .adjust = adjust,
     .keys_after_vocab = KEYS({".tokenizer.ggml.add_bos_token", GGUF_BOOL, ALWAYS, .value = 1}),
 };
 

@@ -9,17 +9,11 @@ static bool emit_window(struct model_builder *builder, struct error *error)
                       *size = hparams_get(builder->model->hparams, "sliding_window"),
                       *types = hparams_get(builder->model->hparams, "layer_types");
     bool is_used = used == NULL || json_is(used, JSON_NULL) || json_is(used, JSON_TRUE);
-    struct layers layers;
     if (!is_used || size == NULL || json_is(size, JSON_NULL))
         return true;
     if (!json_is(types, JSON_ARRAY))
         return error_set(error, "config.json: there is a sliding_window, and no layer_types");
-    if (!layers_new(builder, &layers, error) || !builder_emit(builder, window, error))
-        return false;
-    layers_mark(&layers, types, "sliding_attention");
-    layers.n = json_count(types) < layers.n ? json_count(types) : layers.n;
-    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
-    return true;
+    return builder_emit(builder, window, error) && emit_listed_windows(builder, error);
 }
 
 const struct family mellum_family = {

@@ -126,7 +126,7 @@ const struct family muse_glimmer_family = {
     .keys = {base_keys,
              KEYS({"final_logit_softcapping", GGUF_F32, REQUIRED, "final_logit_softcapping"},
                   {"logit_scale", GGUF_F32, REQUIRED, "output_multiplier"},
-                  {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {.emit = emit_sliding_layers})},
+                  {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"}, {.emit = emit_listed_windows})},
     .vocabs = {&bpe_vocab},
     .dimensions = {DIMENSIONS({"head_dim", "head_dim"})},
     .add_dimensions = add_dimensions,

@@ -1,5 +1,5 @@
 /* OLMo 1 to 3, and OLMoE. conversion/olmo.py. */
-#include "models/families/shared.h"
+#include "models/families/layers.h"
 
 const struct family olmo_family = {
     .name = "olmo",
@@ -21,16 +21,14 @@ static bool emit_window_pattern(struct model_builder *builder, struct error *err
 {
     enum { FULL_EVERY = 4 };
     const struct hparams *hparams = builder->model->hparams;
-    const struct json *types = json_first(hparams_get(hparams, "layer_types"));
     struct buffer pattern = {0};
     uint64_t n_layers = 0;
     if (hparams_get(hparams, "sliding_window") == NULL)
         return true;
-    for (; types != NULL; types = json_next(types), n_layers++)
-        buffer_append_le(&pattern, json_string_is(types, "sliding_attention"), 1);
-    if (n_layers == 0)
-        for (; n_layers < builder->dimensions.n_layers; n_layers++)
-            buffer_append_le(&pattern, (n_layers + 1) % FULL_EVERY != 0, 1);
+    if (json_is(hparams_get(hparams, "layer_types"), JSON_ARRAY))
+        return emit_listed_windows(builder, error);
+    for (; n_layers < builder->dimensions.n_layers; n_layers++)
+        buffer_append_le(&pattern, (n_layers + 1) % FULL_EVERY != 0, 1);
     gguf_set_array(&builder->model->kvs, builder_key(builder, "attention.sliding_window_pattern"), GGUF_BOOL, n_layers,
                    &pattern);
     return true;

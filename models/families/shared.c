@@ -407,10 +407,9 @@ bool compute_hidden_per_head(const struct model_builder *builder, double *ret_va
 bool compute_head_dim(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     uint64_t head_dim;
-    if (!compute_hidden_per_head(builder, ret_value, error))
-        return false;
-    if (json_u64(hparams_get(builder->model->hparams, "head_dim"), &head_dim))
-        *ret_value = (double)head_dim;
+    if (!json_u64(hparams_get(builder->model->hparams, "head_dim"), &head_dim))
+        return compute_hidden_per_head(builder, ret_value, error);
+    *ret_value = (double)head_dim;
     return true;
 }
 

@@ -67,6 +67,16 @@ static bool emit_heads(struct model_builder *builder, struct error *error)
     return true;
 }
 
+static bool emit_windows(struct model_builder *builder, struct error *error)
+{
+    struct layers layers = {0};
+    if (!layers_new(builder, &layers, error))
+        return false;
+    layers_mark(&layers, hparams_get(builder->model->hparams, "layer_types"), "sliding_attention");
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
 /* Computes the first number in the list moe_layers_enum: "3,4,5". */
 static bool compute_leading(const struct model_builder *builder, double *ret_value, struct error *error)
 {
@@ -92,7 +102,7 @@ static bool emit_clamps(struct model_builder *builder, struct error *error)
 static const struct key_row keys[] = {
     {.emit = emit_heads},
     {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window"},
-    {.emit = emit_sliding_layers},
+    {.emit = emit_windows},
     {"attention.value_length", GGUF_U32, REQUIRED, "head_dim"},
     {"expert_count", GGUF_U32, REQUIRED, "moe_num_experts"},
     {"expert_used_count", GGUF_U32, REQUIRED, "moe_top_k"},

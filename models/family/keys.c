@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 const char *builder_key(const struct model_builder *builder, const char *key)
 {
@@ -59,6 +60,28 @@ static bool set_number(struct model_builder *builder, const struct key_row *row,
     return true;
 }
 
+/* Reports whether all elements are spelled as floats, which then stay floats, as in gguf-py. */
+static bool has_floats(const struct json *array)
+{
+    for (const struct json *item = json_first(array); item != NULL; item = json_next(item))
+        if (!json_is(item, JSON_NUMBER) || json_is_integer(item))
+            return false;
+    return true;
+}
+
+static void set_floats(struct model_builder *builder, const struct key_row *row, const struct json *array)
+{
+    struct buffer elements = {0};
+    double value;
+    for (const struct json *item = json_first(array); json_double(item, &value); item = json_next(item)) {
+        float rounded = (float)value;
+        uint32_t bits;
+        memcpy(&bits, &rounded, sizeof bits);
+        buffer_append_le(&elements, bits, 4);
+    }
+    gguf_set_array(&builder->model->kvs, builder_key(builder, row->key), GGUF_F32, json_count(array), &elements);
+}
+
 /* Sets a key with a value for each layer, such as heads. */
 static bool set_array(struct model_builder *builder, const struct key_row *row, const struct json *array,
                       struct error *error)
@@ -100,6 +123,10 @@ static bool set_value(struct model_builder *builder, const struct key_row *row, 
     const char *text = json_string(value, &length);
     if (row->type == GGUF_STRING && text != NULL) {
         gguf_set_string(&builder->model->kvs, builder_key(builder, row->key), text, length);
+        return true;
+    }
+    if (row->type == GGUF_U32 && json_type(value) == JSON_ARRAY && has_floats(value)) {
+        set_floats(builder, row, value);
         return true;
     }
     if (row->type == GGUF_U32 && json_type(value) == JSON_ARRAY)

@@ -77,7 +77,7 @@ static bool emit_window_pattern(struct model_builder *builder, struct error *err
     enum { FULL_EACH = 5 };
     struct layers layers;
     if (json_is(hparams_get(builder->model->hparams, "layer_types"), JSON_ARRAY))
-        return emit_sliding_layers(builder, error);
+        return emit_listed_windows(builder, error);
     if (!layers_new(builder, &layers, error))
         return false;
     for (uint64_t i = 0; i < layers.n; i++)

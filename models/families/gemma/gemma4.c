@@ -136,7 +136,7 @@ static bool require_expert_width(struct model_builder *builder, struct error *er
 const struct key_row gemma4_keys[] = {
     {"attention.shared_kv_layers", GGUF_U32, REQUIRED, "num_kv_shared_layers"},
     {"embedding_length_per_layer_input", GGUF_U32, OR_DEFAULT, "hidden_size_per_layer_input", 0},
-    {.emit = emit_sliding_layers},
+    {.emit = emit_listed_windows},
     {"attention.key_length", GGUF_U32, .compute = compute_global_head_dim},
     {"attention.value_length", GGUF_U32, .compute = compute_global_head_dim},
     {"attention.key_length_swa", GGUF_U32, REQUIRED, "head_dim"},

@@ -109,22 +109,27 @@ static bool emit_attention(struct model_builder *builder, struct error *error)
     return true;
 }
 
+#define STATE                                                                                                          \
+    "state_size|d_state|state_dim|ssm_state_size|mamba_state_size|mamba_d_state|mamba_state_dim|mamba_ssm_state_size"
+#define GROUPS      "n_groups|num_groups|mamba_n_groups|mamba_num_groups"
+#define MAMBA_HEADS "n_heads|num_heads|mamba_n_heads|mamba_num_heads"
+
 static const struct key_row keys[] = {
     {"ssm.conv_kernel", GGUF_U32, REQUIRED, "conv_kernel|d_conv|mamba_conv_kernel|mamba_d_conv"},
-    {"ssm.state_size", GGUF_U32, REQUIRED, "state_size|d_state|mamba_state_size|mamba_d_state"},
-    {"ssm.group_count", GGUF_U32, REQUIRED, "n_groups|mamba_n_groups"},
+    {"ssm.state_size", GGUF_U32, REQUIRED, STATE},
+    {"ssm.group_count", GGUF_U32, REQUIRED, GROUPS},
     {"ssm.inner_size", GGUF_U32, REQUIRED, "mamba_head_dim|hidden_size|d_model",
      .by = "expand|num_heads|mamba_expand|mamba_num_heads"},
-    {"ssm.time_step_rank", GGUF_U32, REQUIRED, "n_heads|mamba_n_heads"},
+    {"ssm.time_step_rank", GGUF_U32, REQUIRED, MAMBA_HEADS},
     {"rope.dimension_count", GGUF_U32, IF_TRUE, "attn_rotary_emb"},
     {.emit = emit_attention},
     {0},
 };
 
 static const struct dimension_row sizes[] = {
-    {"state_group", "n_groups|mamba_n_groups"},
-    {"state", "state_size|d_state|mamba_state_size|mamba_d_state"},
-    {"mamba_head", "n_heads|mamba_n_heads"},
+    {"state_group", GROUPS},
+    {"state", STATE},
+    {"mamba_head", MAMBA_HEADS},
     {0},
 };
 

@@ -85,7 +85,7 @@ const struct family smollm3_family = {
 
 static const struct key_row xverse_keys[] = {
     {"tensor_data_layout", GGUF_STRING, ALWAYS, .text = "Meta AI original pth"},
-    {"rope.dimension_count", GGUF_U32, .compute = compute_rotary_of_hidden},
+    {"rope.dimension_count", GGUF_U32, .compute = compute_hidden_per_head},
     {0},
 };
 

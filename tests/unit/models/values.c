@@ -29,6 +29,24 @@ enum { ABSENT = -1 };
     "\"mamba_n_heads\":2,\"mamba_n_groups\":1,\"mamba_d_state\":2,\"mamba_d_conv\":4,\"mamba_expand\":2,"              \
     "\"num_local_experts\":0,\"num_experts_per_tok\":0,"
 #define EXAONE4 "{\"architectures\":[\"Exaone4ForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES
+#define MELLUM                                                                                                         \
+    "{\"architectures\":[\"MellumForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES "\"sliding_window\":6,"          \
+    "\"num_experts\":2,\"num_experts_per_tok\":1,\"layer_types\":"
+#define OLMO2                                                                                                          \
+    "{\"architectures\":[\"Olmo2ForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES "\"sliding_window\":6,"           \
+    "\"layer_types\":"
+#define LFM2                                                                                                           \
+    "{\"architectures\":[\"Lfm2ForCausalLM\"],\"model_type\":\"unheard_of\"," SIZES "\"conv_L_cache\":3,"              \
+    "\"norm_eps\":1e-5,\"block_ff_dim\":4,\"layer_types\":"
+#define PLAIN                                                                                                          \
+    "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"unheard_of\",\"vocab_size\":8,"                        \
+    "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"head_dim\":2,\"rms_norm_eps\":1e-6,"
+#define XVERSE                                                                                                         \
+    "{\"architectures\":[\"XverseForCausalLM\"],\"model_type\":\"xverse\",\"vocab_size\":8,\"hidden_size\":4,"         \
+    "\"num_hidden_layers\":1,\"num_attention_heads\":2"
+#define LLADA                                                                                                          \
+    "{\"architectures\":[\"LLaDAModelLM\"],\"model_type\":\"llada\",\"vocab_size\":8,\"d_model\":4,\"n_heads\":2,"     \
+    "\"n_layers\":1,\"mlp_hidden_size\":4"
 #define JAMBA                                                                                                          \
     "{\"architectures\":[\"JambaForCausalLM\"],\"model_type\":\"jamba\"," SIZES                                        \
     "\"attn_layer_period\":1,\"attn_layer_offset\":0,\"mamba_expand\":2"
@@ -90,6 +108,7 @@ static const struct {
     const char *tokenizer; /* NULL: a byte-level one */
     bool has_pieces;       /* in tokenizer.model, and no tokenizer.json */
     const char *note;      /* part of a note; NULL: no note names the rope or MTP */
+    enum gguf_type of;     /* an array's elements; 0: any */
 } rows[] = {
     {GEMMA3 "\"sliding_window\":512}", "gemma3.attention.sliding_window", 512},
     {GEMMA3 "\"sliding_window\":512,\"use_bidirectional_attention\":true}", "gemma3.attention.sliding_window", 257},
@@ -133,6 +152,22 @@ static const struct {
      4},
     /* There may be a window and no layers that look at it. */
     {EXAONE4 "\"sliding_window\":6}", "exaone4.attention.sliding_window", 6},
+    /* A list of layers has as many as are listed, whatever the number of layers. */
+    {EXAONE4 "\"sliding_window\":6,\"layer_types\":[\"sliding_attention\",\"full_attention\"]}",
+     "exaone4.attention.sliding_window_pattern", 2},
+    {MELLUM "[\"sliding_attention\",\"full_attention\"]}", "mellum.attention.sliding_window_pattern", 2},
+    {MELLUM "[]}", "mellum.attention.sliding_window_pattern", ABSENT},
+    {OLMO2 "[]}", "olmo2.attention.sliding_window_pattern", ABSENT},
+    {LFM2 "[\"conv\",\"full_attention\",\"conv\"]}", "lfm2.attention.head_count_kv", 3},
+    {LFM2 "[]}", "lfm2.attention.head_count_kv", ABSENT},
+    {PLAIN "\"intermediate_size\":[4.0]}", "llama.feed_forward_length", 1, .of = GGUF_F32},
+    {PLAIN "\"intermediate_size\":[4]}", "llama.feed_forward_length", 1, .of = GGUF_I32},
+    {PLAIN "\"intermediate_size\":4}", "llama.rope.dimension_count", 2}, /* head_dim, without hidden_size */
+    {XVERSE SHARE("0.5") "}", "xverse.rope.dimension_count", 2, .tokenizer = byte_fallback_tokenizer},
+    {LLADA "}", "llada.context_length", 4096, "model.transformer.wte"},
+    {LLADA ",\"n_positions\":16,\"max_sequence_length\":64}", "llada.context_length", 64, "model.transformer.wte"},
+    {LLADA ",\"hidden_size\":8}", "llada.embedding_length", 4, "model.transformer.wte"},
+    {GRANITE "\"layer_types\":[\"mamba\"],\"state_dim\":3}", "granitehybrid.ssm.state_size", 3},
     {JAMBA "}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},
     {JAMBA ",\"mamba_dt_rank\":\"auto\"}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},
     {JAMBA ",\"mamba_dt_rank\":3}", "jamba.ssm.time_step_rank", 3, .tokenizer = byte_fallback_tokenizer},
@@ -197,13 +232,13 @@ static const struct {
     {DOTS ",\"scoring_func\":\"noaux_tc\"}", "dots1.expert_gating_func", 2}, /* which the converter refuses */
 };
 
-static bool find_value(const struct gguf_kvs *kvs, const char *key, uint64_t *ret_value)
+static bool find_value(const struct gguf_kvs *kvs, const char *key, enum gguf_type of, uint64_t *ret_value)
 {
     const struct gguf_kv *kv = gguf_kvs_find(kvs, key);
     if (kv == NULL || kv->type != GGUF_ARRAY)
         return gguf_get_u64(kvs, key, ret_value);
     *ret_value = read_le(kv->value.bytes + 4, sizeof *ret_value);
-    return true;
+    return of == 0 || read_le(kv->value.bytes, 4) == of;
 }
 
 /* One tensor, of zeros. */
@@ -232,7 +267,7 @@ static void check(size_t i)
     if (!CHECK_NAMED(model != NULL, rows[i].key))
         fprintf(stderr, "  %s\n", error.message);
     if (model != NULL) {
-        bool found = find_value(&model->kvs, rows[i].key, &value);
+        bool found = find_value(&model->kvs, rows[i].key, rows[i].of, &value);
         CHECK_NAMED(rows[i].note != NULL ? has_note(checkpoint, rows[i].note)
                                          : !has_note(checkpoint, " rope") && !has_note(checkpoint, "rope_theta") &&
                                                !has_note(checkpoint, "multi-token"),

@@ -193,8 +193,7 @@ static void move_to_front(struct hparams *hparams)
     hparams->layers[0] = front;
 }
 
-/* Adds an object before the existing ones. */
-static bool add_front_document(struct hparams *hparams, const char *text, size_t length, struct error *error)
+bool hparams_put_first(struct hparams *hparams, const char *text, size_t length, struct error *error)
 {
     if (!add_document(hparams, text, length, error))
         return false;
@@ -209,7 +208,7 @@ bool hparams_override(struct hparams *hparams, const char *key, uint64_t value, 
     json_begin_object(&writer, NULL);
     json_put_number(&writer, key, value);
     json_end(&writer);
-    bool done = add_front_document(hparams, (const char *)text.bytes, text.length, error);
+    bool done = hparams_put_first(hparams, (const char *)text.bytes, text.length, error);
     buffer_free(&text);
     return done;
 }
@@ -235,8 +234,7 @@ static bool add_computed(struct hparams *hparams, const struct config_class *cla
             json_put_number(&writer, rule->key, value / divisor);
     }
     json_end(&writer);
-    bool done =
-        text.length == strlen("{}") || add_front_document(hparams, (const char *)text.bytes, text.length, error);
+    bool done = text.length == strlen("{}") || hparams_put_first(hparams, (const char *)text.bytes, text.length, error);
     buffer_free(&text);
     return done;
 }
@@ -261,7 +259,7 @@ static bool add_labels(struct hparams *hparams, struct error *error)
     }
     json_end(&writer);
     json_end(&writer);
-    bool done = add_front_document(hparams, (const char *)text.bytes, text.length, error);
+    bool done = hparams_put_first(hparams, (const char *)text.bytes, text.length, error);
     buffer_free(&text);
     return done;
 }

@@ -73,6 +73,9 @@ bool hparams_count(const struct hparams *hparams, const char *keys, uint64_t low
 /* Sets `key` to `value`, which replaces config.json's value. */
 bool hparams_override(struct hparams *hparams, const char *key, uint64_t value, struct error *error);
 
+/* Puts the keys of an object, in JSON, before config.json's. */
+bool hparams_put_first(struct hparams *hparams, const char *text, size_t length, struct error *error);
+
 /* Adds defaults for keys that config.json and its class lack: an object, spelled with ' for the quotation mark. */
 bool hparams_default(struct hparams *hparams, const char *defaults, struct error *error);
 

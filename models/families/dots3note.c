@@ -344,7 +344,7 @@ const struct family dots3note_family = {
     .tensors = {tensors, mla_tensors, nextn_tensors, router_tensors, expert_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Dots3NoteForCausalLM", "dots3_note_text", NULL,
                            CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows), HALF_NOTE}),
-    .keys = {base_keys, KEYS({.emit = emit_heads}), mla_keys, keys},
+    .keys = {mla_first_keys, base_keys, KEYS({.emit = emit_heads}), mla_keys, keys},
     .exports_mtp = true,
     .vocabs = {&dots3_vocab},
     .dimensions = {mla_dimensions, sliding_dimensions},

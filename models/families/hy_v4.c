@@ -174,7 +174,7 @@ const struct family hy_v4_family = {
     .tensors = {tensors, mla_tensors, router_tensors, decoder_tensors},
     .forms =
         CONFIG_FORMS({"HYV4ForCausalLM", "hy_v4", NULL, CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows)}),
-    .keys = {base_keys, KEYS({.emit = forget_groups}), mla_keys,
+    .keys = {mla_first_keys, base_keys, KEYS({.emit = forget_groups}), mla_keys,
              KEYS({"expert_gating_func", GGUF_U32, ALWAYS, .value = 2}, {.emit = emit_limit},
                   {"hyper_connection.count", GGUF_U32, REQUIRED, "hc_mult"},
                   {"hyper_connection.epsilon", GGUF_F32, REQUIRED, "hc_eps"},

@@ -28,8 +28,11 @@ struct unpacking {
     struct plain_set plain;
 };
 
-static bool is_converted(const char *method)
+/* DeepSeek V4's converter, which keeps MXFP4, knows weights by their types, also where no method is declared. */
+static bool is_converted(const char *method, const struct plain_wish *wish)
 {
+    if (wish->keeps_mxfp4 && *method == '\0')
+        return true;
     for (size_t i = 0; i < COUNT(converted_methods); i++)
         if (strcmp(converted_methods[i], method) == 0)
             return true;
@@ -234,7 +237,7 @@ bool packings_unpack(const struct packed_weights *packed, const struct plain_wis
         return true;
     }
     struct unpacking unpacking = {.packed = packed, .wish = wish, .stored = stored, .arena = arena};
-    unpacking.is_foreign = unpacking.plain.is_saved_again = wish->is_saved_again || !is_converted(packed->method);
+    unpacking.is_foreign = unpacking.plain.is_saved_again = wish->is_saved_again || !is_converted(packed->method, wish);
     unpacking.fates = memory_alloc(stored->n_tensors * sizeof *unpacking.fates);
     memset(unpacking.fates, 0, stored->n_tensors * sizeof *unpacking.fates);
     if (unpacking.is_foreign)

@@ -4,7 +4,7 @@
  * A weight W is W [..., rows, columns] in FP8 or I8 and W_scale_inv or W_scale: one number, one for each row or column,
  * or one for each block. The scale is a factor, whatever its name. Integers may have a zero point in I8, with the shape
  * of the scales. Mistral's own format has W.weight and W.qscale_weight. DeepSeek V4 has B.weight and B.scale, exponents
- * of 2, which the converter writes as Q8_0. */
+ * of 2, which the converter writes as Q8_0; their blocks are of 128 x 128 where the configuration does not say so. */
 #include "models/packings/packed.h"
 #include "quant/pack/scaled_rows.h"
 #include "quant/views/convert.h"
@@ -57,9 +57,19 @@ static bool fits_blocks(const struct json *array, const struct view *scale, uint
     return true;
 }
 
-static bool find_blocks(const struct json *config, const struct view *scale, uint64_t n_rows, uint64_t n_columns,
+/* Reports whether the configuration states the size of blocks. */
+static bool has_block_size(const struct json *config)
+{
+    uint64_t sides[2];
+    const struct json *size = json_get(config, "weight_block_size");
+    return json_is(size, JSON_ARRAY) && read_sides(size, sides);
+}
+
+static bool find_blocks(const struct packed *packed, const struct view *scale, uint64_t n_rows, uint64_t n_columns,
                         struct sharing *ret_sharing)
 {
+    enum { DEEPSEEK_SIDE = 128 };
+    const struct json *config = packed->input->config;
     if (fits_blocks(json_get(config, "weight_block_size"), scale, n_rows, n_columns, ret_sharing))
         return true;
     const struct json *groups = json_get(config, "config_groups");
@@ -67,15 +77,10 @@ static bool find_blocks(const struct json *config, const struct view *scale, uin
         if (fits_blocks(json_get(json_get(group.value, "weights"), "block_structure"), scale, n_rows, n_columns,
                         ret_sharing))
             return true;
-    return false;
-}
-
-/* Reports whether the configuration states the size of blocks. */
-static bool has_block_size(const struct json *config)
-{
-    uint64_t sides[2];
-    const struct json *size = json_get(config, "weight_block_size");
-    return json_is(size, JSON_ARRAY) && read_sides(size, sides);
+    *ret_sharing = (struct sharing){DEEPSEEK_SIDE, DEEPSEEK_SIDE, NULL};
+    return packed->spelling->partner_dtype != NULL && !has_block_size(config) && scale->rank >= 2 &&
+           scale->shape[scale->rank - 2] >= rounded_up(n_rows, DEEPSEEK_SIDE) &&
+           scale->shape[scale->rank - 1] >= rounded_up(n_columns, DEEPSEEK_SIDE);
 }
 
 /* Returns the scales as rows and columns, and how the elements of `weight` share them. */
@@ -104,7 +109,7 @@ static const struct view *fit(const struct packed *packed, const char *suffix, c
         return NULL;
     }
     uint64_t shared_rows = scale->shape[rank - 2], shared_columns = scale->shape[rank - 1];
-    if (find_blocks(packed->input->config, scale, n_rows, n_columns, ret_sharing)) {
+    if (find_blocks(packed, scale, n_rows, n_columns, ret_sharing)) {
         shared_rows = rounded_up(n_rows, ret_sharing->rows);
         shared_columns = rounded_up(n_columns, ret_sharing->columns);
     } else if ((shared_rows != n_rows && shared_rows != 1) || n_columns % shared_columns != 0 ||

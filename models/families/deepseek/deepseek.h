@@ -5,7 +5,7 @@
 #include "models/families/shared.h"
 
 extern const struct relation_row mla_tensors[];
-extern const struct key_row mla_keys[]; /* after base_keys */
+extern const struct key_row mla_first_keys[], mla_keys[]; /* before base_keys, and after them */
 
 extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of a head's parts */
 
@@ -14,7 +14,7 @@ extern const struct dimension_row mla_dimensions[]; /* nope, value: the sizes of
 bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error);
 
 /* family.defaults: the converter's defaults for values that config.json lacks. */
-#define MLA_DEFAULTS "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512, 'num_key_value_heads': 1}"
+#define MLA_DEFAULTS "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}"
 
 /* Lines of config.json for the attention of mla_tensors. */
 extern const struct config_row deepseek_config_rows[];

@@ -52,7 +52,7 @@ const struct family deepseek2_family = {
          CONFIG_TABLES(silu_rows, deepseek_config_rows, config_v3_rows)},
         {"DeepseekV2ForCausalLM", "deepseek_v2", NULL,
          CONFIG_TABLES(silu_rows, deepseek_config_rows, CONFIG_ROWS({"topk_method", .make = choose_method}))}),
-    .keys = {base_keys, mla_keys, KEYS({.emit = note_gating})},
+    .keys = {mla_first_keys, base_keys, mla_keys, KEYS({.emit = note_gating})},
     .vocabs = {&bpe_vocab, &kimi_vocab},
     .dimensions = {mla_dimensions},
     .defaults = MLA_DEFAULTS,

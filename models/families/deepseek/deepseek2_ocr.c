@@ -57,6 +57,6 @@ const struct family deepseek2_ocr_family = {
     .vocabs = {&bpe_vocab},
     .applies = is_ocr,
     .dimensions = {mla_dimensions},
-    .defaults = "{'rms_norm_eps': 1e-06, 'kv_lora_rank': 512}",
+    .defaults = MLA_DEFAULTS,
     .add_extras = add_template,
 };

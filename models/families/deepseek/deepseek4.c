@@ -8,6 +8,7 @@
 #include "models/families/drafts/nextn.h"
 #include "models/families/layers.h"
 #include "quant/views/unpack.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -79,6 +80,47 @@ static bool emit_ratios(struct model_builder *builder, struct error *error)
     if (!builder->family->drafts)
         return builder_emit(builder, rows, error);
     return layers_new(builder, &layers, error) && layers_set_i32(builder, "attention.compress_ratios", &layers, error);
+}
+
+/* Puts the members of an object, without nulls and those that `others` has. */
+static void put_members(struct json_writer *writer, const struct json *object, const struct json *others)
+{
+    for (struct json_member member = {0}; json_next_member(object, &member);) {
+        if (json_is(member.value, JSON_NULL) || json_get_n(others, member.key, member.key_length) != NULL)
+            continue;
+        json_put_key(writer, member.key, member.key_length);
+        json_put_edited(writer, member.value, NULL, NULL);
+    }
+}
+
+/* Adds rope_scaling to rope_parameters that have no type, as transformers 5 writes those of two ropes. */
+static bool merge_scaling(struct model_builder *builder, struct error *error)
+{
+    struct hparams *hparams = builder->model->hparams;
+    const struct json *parameters = hparams_get(hparams, "rope_parameters"), *type = hparams_rope(hparams, "rope_type"),
+                      *scaling = json_get(hparams_raw(hparams), "rope_scaling");
+    const char *older = json_string(json_get(scaling, "type"), NULL);
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
+    if (!json_is(scaling, JSON_OBJECT) || (type != NULL && !json_is(type, JSON_NULL)) ||
+        json_get(parameters, "full_attention") != NULL)
+        return true;
+    json_begin_object(&writer, NULL);
+    json_begin_object(&writer, "rope_parameters");
+    put_members(&writer, parameters, scaling);
+    put_members(&writer, scaling, NULL);
+    if (json_get(scaling, "rope_type") == NULL && older != NULL)
+        json_put_text(&writer, "rope_type", older);
+    json_end(&writer);
+    json_end(&writer);
+    bool done = hparams_put_first(hparams, (const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    return done;
+}
+
+static bool adjust(struct model_builder *builder, struct error *error)
+{
+    return merge_scaling(builder, error) && nextn_count_blocks(builder, error);
 }
 
 /* Counts the layers that predict only in a file of their own. */
@@ -222,7 +264,7 @@ const struct family deepseek4_family = {
     .stored_types = stored_types,
     .dimensions = {DIMENSIONS({"group", "o_groups", .kept = true}, {"looked_up", "num_hash_layers"})},
     .add_dimensions = add_dimensions,
-    .adjust = nextn_count_blocks,
+    .adjust = adjust,
     .add_extras = hold_chat_template,
     .rename = rename_tensor,
     .arrange = arrange,
@@ -274,7 +316,7 @@ static bool adjust_draft(struct model_builder *builder, struct error *error)
     if (n_layers == 0)
         return error_set(error, "no tensor begins with 'mtp.': the draft's layers are missing");
     builder->dimensions.n_layers = n_layers;
-    return hparams_override(builder->model->hparams, "n_layers", n_layers, error) &&
+    return merge_scaling(builder, error) && hparams_override(builder->model->hparams, "n_layers", n_layers, error) &&
            hparams_override(builder->model->hparams, "num_hash_layers", 0, error);
 }
 

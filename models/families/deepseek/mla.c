@@ -20,9 +20,15 @@ bool deepseek_dense_layers(const struct model_builder *builder, double *ret_valu
                           ret_value, error);
 }
 
-/* Describes attention after absorption: all queries share one key. */
+/* After absorption, all queries share one key, whatever config.json says. */
+static bool share_keys(struct model_builder *builder, struct error *error)
+{
+    return hparams_override(builder->model->hparams, "num_key_value_heads", 1, error);
+}
+
+const struct key_row mla_first_keys[] = {{.emit = share_keys}, {0}};
+
 const struct key_row mla_keys[] = {
-    {"attention.head_count_kv", GGUF_U32, ALWAYS, .value = 1},
     {"leading_dense_block_count", GGUF_U32, .compute = deepseek_dense_layers},
     {"vocab_size", GGUF_U32, REQUIRED, "vocab_size"},
     {"attention.q_lora_rank", GGUF_U32, IF_PRESENT, "q_lora_rank"},

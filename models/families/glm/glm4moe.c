@@ -80,7 +80,7 @@ const struct family glm4moelite_family = {
     .forms = CONFIG_FORMS({"Glm4MoeLiteForCausalLM", "glm4_moe_lite", NULL,
                            CONFIG_TABLES(silu_rows, deepseek_config_rows, glm4moelite_config_rows)}),
     .told_by = "key:nextn_predict_layers",
-    .keys = {base_keys, mla_keys, KEYS({.emit = nextn_emit})},
+    .keys = {mla_first_keys, base_keys, mla_keys, KEYS({.emit = nextn_emit})},
     .exports_mtp = true,
     .vocabs = {&glm_vocab},
     .dimensions = {mla_dimensions},

@@ -30,7 +30,7 @@ const struct family mistral4_family = {
                 mla_tensors, router_tensors, decoder_tensors},
     .forms = CONFIG_FORMS({"Mistral4ForCausalLM", "mistral4", NULL,
                            CONFIG_TABLES(silu_rows, deepseek_config_rows, config_rows), HALF_NOTE}),
-    .keys = {base_keys, mla_keys},
+    .keys = {mla_first_keys, base_keys, mla_keys},
     .vocabs = {&bpe_vocab},
     .applies = applies,
     .dimensions = {mla_dimensions},

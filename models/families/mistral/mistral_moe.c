@@ -38,7 +38,7 @@ const struct family mistral_moe_family = {
     .summary = "Mistral's own format, MoE",
     .hf = FAMILY_NAMES({"MistralMoeModel"}),
     .tensors = {tensors},
-    .keys = {base_keys, mla_keys, mistral_format_keys,
+    .keys = {mla_first_keys, base_keys, mla_keys, mistral_format_keys,
              KEYS({"attention.temperature_length", GGUF_U32, REQUIRED, "yarn.original_max_position_embeddings"},
                   {"rope.scaling.yarn_log_multiplier", GGUF_F32, ALWAYS, .value = 0.1})},
     .vocabs = {&tekken_vocab, &mistral_spm_vocab},

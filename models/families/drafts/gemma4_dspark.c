@@ -68,12 +68,19 @@ static bool check(const struct model_builder *builder, struct error *error)
            error_set(error, "config.json: final_logit_softcapping is not supported for a draft of Gemma 4");
 }
 
+/* Without rope_parameters, the converter takes those of Gemma 4's class, and not rope_scaling. */
+static const char usual_rope[] = "{\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"proportional\", "
+                                 "\"partial_rotary_factor\": 0.25, \"rope_theta\": 1000000.0}}}";
+
 /* Checks that the draft has the whole vocabulary of its target, with a head of its own. */
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
     const struct tensor_set *set = builder->model->checkpoint->tensors;
     double all, drafted;
+    if (json_count_members(hparams_get(hparams, "rope_parameters")) == 0 &&
+        !hparams_put_first(builder->model->hparams, usual_rope, strlen(usual_rope), error))
+        return false;
     if (!dflash_adjust(builder, error) || !check(builder, error))
         return false;
     bool is_smaller = json_double(hparams_get(hparams, "draft_vocab_size"), &drafted) && drafted != 0 &&
@@ -110,6 +117,15 @@ static bool add_factors(struct model_builder *builder, struct error *error)
     return true;
 }
 
+/* The draft has no layers with a window, so the rope of such layers does not count beside that of full attention. */
+static bool forget_sliding(struct model_builder *builder, struct error *error)
+{
+    (void)error;
+    if (json_get(hparams_get(builder->model->hparams, "rope_parameters"), "full_attention") != NULL)
+        gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "rope.freq_base_swa"));
+    return true;
+}
+
 static bool emit_scale(struct model_builder *builder, struct error *error)
 {
     double width;
@@ -120,6 +136,7 @@ static bool emit_scale(struct model_builder *builder, struct error *error)
 }
 
 static const struct key_row keys[] = {
+    {.emit = forget_sliding},
     {"attention.head_count_kv", GGUF_U32, REQUIRED, "num_global_key_value_heads"},
     {"attention.key_length", GGUF_U32, REQUIRED, "global_head_dim"},
     {"attention.value_length", GGUF_U32, REQUIRED, "global_head_dim"},
@@ -193,8 +210,6 @@ const struct family gemma4_dspark_family = {
     .tensors = {tensors, dflash_tensors, qk_norm_tensors, decoder_tensors},
     .keys = {base_keys, dflash_keys, keys},
     .drafts = true,
-    .defaults = "{'rope_parameters': {'full_attention': {'rope_type': 'proportional', 'partial_rotary_factor': 0.25,"
-                " 'rope_theta': 1000000.0}}}",
     .rename = rename_tensor,
     .adjust = adjust,
     .add_extras = add_factors,

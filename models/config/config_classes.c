@@ -9,6 +9,7 @@ const char config_common_defaults[] =
     " 'decoder_start_token_id': null, 'tie_word_embeddings': true}";
 
 static const struct config_computed kv_heads[] = {{"num_key_value_heads", "num_attention_heads", NULL}, {0}};
+static const struct config_computed head_dim[] = {{"head_dim", "hidden_size", "num_attention_heads"}, {0}};
 static const struct config_computed kv_heads_and_head_dim[] = {
     {"num_key_value_heads", "num_attention_heads", NULL}, {"head_dim", "hidden_size", "num_attention_heads"}, {0}};
 static const struct config_computed kv_heads_and_rope_head_dim[] = {
@@ -393,9 +394,9 @@ static const struct config_class classes[] = {
     {.model_type = "nemotron",
      .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 6144,"
                  " 'intermediate_size': 24576, 'num_attention_heads': 48, 'rope_theta': 10000.0, 'norm_eps': 1e-05,"
-                 " 'partial_rotary_factor': 0.5, 'vocab_size': 256000, 'bos_token_id': 2, 'eos_token_id': 3,"
-                 " 'tie_word_embeddings': false}",
-     .computed = kv_heads_and_head_dim},
+                 " 'num_key_value_heads': null, 'partial_rotary_factor': 0.5, 'vocab_size': 256000, 'bos_token_id': 2,"
+                 " 'eos_token_id': 3, 'tie_word_embeddings': false}",
+     .computed = head_dim},
     {.model_type = "llava",
      .defaults = "{'tie_word_embeddings': false}",
      .text_class = "llama",
@@ -468,7 +469,8 @@ static const struct config_class classes[] = {
      .defaults = "{'num_hidden_layers': 30, 'max_position_embeddings': 2048, 'hidden_size': 2560,"
                  " 'intermediate_size': 6912, 'num_attention_heads': 20, 'num_key_value_heads': 5,"
                  " 'hidden_act': 'relu2', 'rope_theta': 500000.0, 'rms_norm_eps': 1e-05, 'vocab_size': 128256,"
-                 " 'bos_token_id': 128000, 'eos_token_id': 128001, 'tie_word_embeddings': false}"},
+                 " 'bos_token_id': 128000, 'eos_token_id': 128001, 'tie_word_embeddings': false}",
+     .computed = kv_heads},
     {.model_type = "chameleon",
      .defaults = "{'num_hidden_layers': 32, 'max_position_embeddings': 4096, 'hidden_size': 4096,"
                  " 'intermediate_size': 11008, 'num_attention_heads': 32, 'num_key_value_heads': 32,"

@@ -274,7 +274,7 @@ static void read_given(struct special_vocab *vocab, const struct json *config, c
             const char *content = json_string(json_get(token, "content"), &length);
             if (content == NULL || length != given->length || memcmp(content, given->text, length) != 0)
                 continue;
-            if (json_u64(json_get(token, "id"), &id) && id <= UINT32_MAX)
+            if (json_is_integer(json_get(token, "id")) && json_u64(json_get(token, "id"), &id) && id <= UINT32_MAX)
                 set_id(vocab, vocab->types[i], id);
             break;
         }
@@ -290,7 +290,7 @@ static void read_config_ids(struct special_vocab *vocab, const struct json *conf
         const struct json *value = json_get(config, key);
         if (value == NULL || json_is(value, JSON_NULL))
             value = json_get(json_get(config, "text_config"), key);
-        if (json_u64(value, &id) && id <= UINT32_MAX)
+        if (json_is_integer(value) && json_u64(value, &id) && id <= UINT32_MAX) /* as a float it does not count */
             set_id(vocab, vocab->types[i], id);
     }
 }

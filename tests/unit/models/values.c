@@ -44,6 +44,12 @@ enum { ABSENT = -1 };
 #define XVERSE                                                                                                         \
     "{\"architectures\":[\"XverseForCausalLM\"],\"model_type\":\"xverse\",\"vocab_size\":8,\"hidden_size\":4,"         \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2"
+#define NEMOTRON                                                                                                       \
+    "{\"architectures\":[\"NemotronForCausalLM\"],\"model_type\":\"nemotron\",\"vocab_size\":8,\"hidden_size\":4,"     \
+    "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":4"
+#define BITNET                                                                                                         \
+    "{\"architectures\":[\"BitNetForCausalLM\"],\"model_type\":\"bitnet\",\"vocab_size\":8,\"hidden_size\":4,"         \
+    "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"hidden_act\":\"silu\",\"num_key_value_heads\":"
 #define LLADA                                                                                                          \
     "{\"architectures\":[\"LLaDAModelLM\"],\"model_type\":\"llada\",\"vocab_size\":8,\"d_model\":4,\"n_heads\":2,"     \
     "\"n_layers\":1,\"mlp_hidden_size\":4"
@@ -167,6 +173,12 @@ static const struct {
     {LLADA "}", "llada.context_length", 4096, "model.transformer.wte"},
     {LLADA ",\"n_positions\":16,\"max_sequence_length\":64}", "llada.context_length", 64, "model.transformer.wte"},
     {LLADA ",\"hidden_size\":8}", "llada.embedding_length", 4, "model.transformer.wte"},
+    /* An id spelled as a float is none. */
+    {PLAIN "\"pad_token_id\":2.0}", "tokenizer.ggml.padding_token_id", ABSENT},
+    {PLAIN "\"pad_token_id\":2}", "tokenizer.ggml.padding_token_id", 2},
+    {NEMOTRON "}", "nemotron.attention.head_count_kv", ABSENT},
+    {NEMOTRON ",\"num_key_value_heads\":1}", "nemotron.attention.head_count_kv", 1},
+    {BITNET "null}", "bitnet.attention.head_count_kv", 2, .has_pieces = true},
     {GRANITE "\"layer_types\":[\"mamba\"],\"state_dim\":3}", "granitehybrid.ssm.state_size", 3},
     {JAMBA "}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},
     {JAMBA ",\"mamba_dt_rank\":\"auto\"}", "jamba.ssm.time_step_rank", 1, .tokenizer = byte_fallback_tokenizer},

@@ -56,8 +56,10 @@ const struct change_row change_rows[N_CHANGES] = {
          "target has them"},
     [DFLASH_CAUSAL] = {"dflash-causal", 10662, 10688,
                        "DFlash: attention.causal, and windows of dflash_config; DSpark: has_confidence_head"},
-    [DFLASH_ALL_WINDOWS] = {"dflash-all-windows", 11117, 11138,
-                            "DFlash: use_swa of dflash_config gives all layers a window, whatever layer_types says"},
+    [DFLASH_ALL_WINDOWS] =
+        {"dflash-all-windows", 11117, 11138,
+         "DFlash: use_swa of dflash_config gives all layers a window, whatever layer_types says; before, "
+         "no window without layer_types"},
     [DFLASH_ROTARY] = {"dflash-rotary", 11292, 11321,
                        "DFlash: rope.dimension_count, attention.value_scale, and the embedding's scale of a Gemma"},
     [MASK_EMBEDDING] = {"mask-embedding", 11292, 11349,

@@ -2,7 +2,7 @@
 #include "models/families/drafts/dflash.h"
 
 #include "base/text.h"
-#include "models/config/config_class.h"
+#include "models/config/config_checks.h"
 #include "models/families/layers.h"
 #include "models/families/qwen/qwen.h"
 
@@ -257,12 +257,14 @@ static bool emit_target_layers(struct model_builder *builder, struct error *erro
     return draft_list_target_layers(builder, dflash_value(builder, "target_layer_ids"), 1, error);
 }
 
-/* Returns Qwen's class, if config.json names it: then layer_types and sliding_window are what it makes of them. */
+/* Returns Qwen's class, if config.json names it and it takes config.json: then layer_types and sliding_window are what
+ * it makes of them. */
 static const struct config_class *qwen_class(const struct hparams *hparams)
 {
     const char *type = json_string(json_get(hparams_raw(hparams), "model_type"), NULL);
     const struct config_class *class = type != NULL && text_starts_with(type, "qwen") ? config_class_find(type) : NULL;
-    return class != NULL && !class->is_raw ? class : NULL;
+    bool is_taken = class != NULL && !class->is_raw && config_class_takes(class, hparams_raw(hparams));
+    return is_taken ? class : NULL;
 }
 
 /* Marks the layers that Qwen's class gives a window if config.json names none. Speculators keep the sizes of the layers
@@ -294,6 +296,7 @@ static bool mark_by_class(struct model_builder *builder, struct error *error)
 /* Finds the window of the draft; 0: it has none. dflash_config has a word of its own for it. */
 static bool find_window(const struct model_builder *builder, bool *ret_of_all, uint64_t *ret_window)
 {
+    enum { WINDOW_OF_CLASS = 4096 };
     const struct hparams *hparams = builder->model->hparams;
     bool has_own = follows(&builder->model->references, DFLASH_CAUSAL);
     bool is_usual = json_bool(hparams_get(hparams, "use_sliding_window"), false);
@@ -303,7 +306,13 @@ static bool find_window(const struct model_builder *builder, bool *ret_of_all, u
         return false;
     if (has_own && json_u64(dflash_own(builder, "swa_window_size"), ret_window) && *ret_window > 0)
         return true;
-    bool is_own_size = json_get(json_get(hparams_raw(hparams), "transformer_layer_config"), "sliding_window") != NULL;
+    const struct json *raw = hparams_raw(hparams);
+    bool is_own_size = json_get(json_get(raw, "transformer_layer_config"), "sliding_window") != NULL;
+    if (json_bool(json_get(raw, "use_sliding_window"), false) && json_get(raw, "sliding_window") == NULL &&
+        !is_own_size && qwen_class(hparams) != NULL) {
+        *ret_window = WINDOW_OF_CLASS;
+        return true;
+    }
     return (is_usual || is_own_size || qwen_class(hparams) == NULL) &&
            json_u64(hparams_get(hparams, "sliding_window"), ret_window) && *ret_window > 0;
 }
@@ -328,14 +337,18 @@ static bool emit_window(struct model_builder *builder, struct error *error)
         return true;
     if (window > UINT32_MAX)
         return error_set(error, "config.json: the sliding window is too large");
-    gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)window);
-    if (of_all && follows(&builder->model->references, DFLASH_ALL_WINDOWS))
-        return mark_layers(builder, true, error);
     const struct json *types = hparams_get(hparams, "layer_types");
-    if (json_is(types, JSON_ARRAY))
-        return json_count(types) == 0 || emit_listed_windows(builder, error);
     bool is_left_null = json_get(json_get(hparams_raw(hparams), "transformer_layer_config"), "layer_types") != NULL;
-    return qwen_class(hparams) == NULL || is_left_null || mark_by_class(builder, error);
+    bool is_listed = json_count(types) > 0 || (!json_is(types, JSON_ARRAY) && qwen_class(hparams) && !is_left_null);
+    bool is_newer = follows(&builder->model->references, DFLASH_ALL_WINDOWS);
+    if (!is_listed && !is_newer)
+        return true;
+    gguf_set_u32(&builder->model->kvs, builder_key(builder, "attention.sliding_window"), (uint32_t)window);
+    if (of_all && is_newer)
+        return mark_layers(builder, true, error);
+    if (json_is(types, JSON_ARRAY))
+        return emit_listed_windows(builder, error);
+    return !is_listed || mark_by_class(builder, error);
 }
 
 /* Adds the target's tokens if the draft has fewer. */

@@ -127,6 +127,8 @@ struct open_options {
     bool optimizer;               /* show the state of an optimizer, too */
     bool components;              /* open inputs that have tensors only in components, instead of refusing them */
     const struct companion *companions; /* of a single file, up to one without a name; NULL: none */
+    const struct folder_names *names;   /* in the folder of a single file (format.h), for callers that open many of its
+                                           files; NULL: the folder is listed. Not for its components */
 };
 
 /* Opens a file, a directory, a hub cache folder, or ORG/NAME in the local hub cache, in one of the formats of a table

@@ -97,13 +97,31 @@ static bool is_known_file(const char *prefix, const char *name)
 }
 
 /* Returns true if a name marks the directory as a model's. */
+static bool is_of_model(const struct location_list *list)
+{
+    for (size_t i = 0; i < N_KNOWN_FILES; i++)
+        if (known_files[i].says_model && location_list_has(list, known_files[i].name))
+            return true;
+    return false;
+}
+
 bool input_is_model_directory(const struct input *input)
 {
-    for (size_t i = 0; i < input->list.count; i++)
-        for (size_t j = 0; j < N_KNOWN_FILES; j++)
-            if (known_files[j].says_model && strcmp(known_files[j].name, input->list.entries[i].name) == 0)
-                return true;
-    return false;
+    return is_of_model(&input->list);
+}
+
+struct folder_names folder_names_of(const struct location_list *list, struct arena *arena)
+{
+    struct location_entry *known = NULL;
+    size_t n_known = 0;
+    for (size_t i = 0, n = is_of_model(list) ? list->count : 0; i < n; i++) {
+        const struct location_entry *entry = &list->entries[i];
+        if (!is_known_file("", entry->name) && !is_known_directory(entry->name))
+            continue;
+        known = arena_grow(arena, known, n_known, sizeof *known);
+        known[n_known++] = *entry;
+    }
+    return (struct folder_names){*list, {known, n_known}};
 }
 
 static bool has_suffix(const char *name, const char *suffix)
@@ -261,8 +279,7 @@ void format_add_side_files(struct checkpoint *checkpoint, const struct input *in
     struct walk walk = {checkpoint, input, 0, input->file_name != NULL};
     for (const struct companion *one = input->companions; one != NULL && one->name != NULL; one++)
         add_companion(checkpoint, one);
-    if (!walk.single_file || input_is_model_directory(input))
-        add_folder(&walk, &input->list, "", 0);
+    add_folder(&walk, walk.single_file ? &input->known : &input->list, "", 0);
     if (checkpoint->n_side_files > 0)
         qsort(checkpoint->side_files, checkpoint->n_side_files, sizeof *checkpoint->side_files, compare_side_files);
 }

@@ -11,6 +11,13 @@
 #include "formats/checkpoint.h"
 #include "sources/location.h"
 
+/* The names in a folder, in an arena. */
+struct folder_names {
+    struct location_list all;
+    struct location_list known; /* those that may belong to a single weights file; none if no name marks the folder as a
+                                   model's */
+};
+
 /* The input that the user named: a file, or a directory with its names. */
 struct input {
     const struct format *const *formats; /* the program's table */
@@ -21,6 +28,7 @@ struct input {
     unsigned char head[64];              /* its first bytes */
     size_t head_length;
     struct location_list list;           /* of the directory; empty without a location */
+    struct location_list known;          /* folder_names.known of it, for a file; else empty */
     const struct components *components; /* components.h; NULL: the directory has none */
     const struct companion *companions;  /* of the options */
 };
@@ -58,6 +66,9 @@ struct format {
 
 /* Reports whether a name is in the directory. */
 bool input_has(const struct input *input, const char *name);
+
+/* Takes a list, whose memory must outlive the names. */
+struct folder_names folder_names_of(const struct location_list *list, struct arena *arena);
 
 /* Reports whether the directory has a file that only models have, such as config.json. */
 bool input_is_model_directory(const struct input *input);

@@ -39,8 +39,21 @@ static bool list_names(struct arena *arena, struct input *input, struct error *e
     return location_list(input->location, "", arena, &input->list, error) || error_prefix(error, "%s", input->path);
 }
 
+/* Lists the names beside a file, unless the caller has them. */
+static bool list_names_beside(struct arena *arena, struct input *input, const struct folder_names *given,
+                              struct error *error)
+{
+    if (given == NULL && !list_names(arena, input, error))
+        return false;
+    const struct folder_names names = given != NULL ? *given : folder_names_of(&input->list, arena);
+    input->list = names.all;
+    input->known = names.known;
+    return true;
+}
+
 /* Opens the input's path, which becomes the chosen snapshot's if it names a repository. */
-static bool open_input(struct arena *arena, struct input *input, enum location_links links, struct error *error)
+static bool open_input(struct arena *arena, struct input *input, enum location_links links,
+                       const struct folder_names *names, struct error *error)
 {
     const char *file = NULL;
     input->path = hub_cache_resolve(arena, input->path, input->formats, links, error);
@@ -53,9 +66,9 @@ static bool open_input(struct arena *arena, struct input *input, enum location_l
         return false;
     input->path = location_shown(input->path, arena);
     input->file_name = file != NULL ? arena_strdup(arena, file) : NULL;
-    if (file != NULL && !open_named_file(input, error))
-        return false;
-    return list_names(arena, input, error);
+    if (file == NULL)
+        return list_names(arena, input, error);
+    return open_named_file(input, error) && list_names_beside(arena, input, names, error);
 }
 
 static void close_input(struct input *input)
@@ -328,7 +341,7 @@ const struct checkpoint *checkpoint_open(const char *path, const struct format *
 {
     struct checkpoint *checkpoint = checkpoint_new_shown(path, formats, options->follow_links);
     struct input input = {.formats = formats, .path = path, .companions = options->companions};
-    bool opened = open_input(checkpoint->arena, &input, links_of(options->follow_links), error);
+    bool opened = open_input(checkpoint->arena, &input, links_of(options->follow_links), options->names, error);
     struct components *components = opened ? components_find(checkpoint, &input) : NULL;
     input.components = components;
     opened = opened && fill_in(checkpoint, &input, options, error) && checkpoint_seal(checkpoint, error);
@@ -342,7 +355,7 @@ const struct checkpoint *checkpoint_open_side_files(const char *path, const stru
 {
     struct checkpoint *checkpoint = checkpoint_new_shown(path, formats, follow_links);
     struct input input = {.formats = formats, .path = path};
-    bool opened = open_input(checkpoint->arena, &input, links_of(follow_links), error) &&
+    bool opened = open_input(checkpoint->arena, &input, links_of(follow_links), NULL, error) &&
                   (input.file == NULL || error_set(error, "%s: not a directory", path)) &&
                   checkpoint_seal(checkpoint, error);
     if (opened)

@@ -88,9 +88,9 @@ static struct tree *open_model(void *context, struct error *error)
     return NULL;
 }
 
-/* Adds a model with companions, which may be NULL. */
+/* Adds a model with companions and the names in its folder, each of which may be NULL. */
 static void add_model_with(struct search *search, const char *id, const char *source,
-                           const struct companion *companions)
+                           const struct companion *companions, const struct folder_names *names)
 {
     struct arena *arena = search->arena;
     struct options *options = arena_copy(arena, search->options, sizeof *options);
@@ -99,6 +99,7 @@ static void add_model_with(struct search *search, const char *id, const char *so
     content->name_in_library = arena_strdup(arena, strchr(id, '/') + 1);
     content->request.layouts = (struct layout_requests){0};
     options->open.companions = companions;
+    options->open.names = names;
     *model = (struct opened_model){options, content, arena_strdup(arena, source), location_shown(source, arena), NULL};
     search->models = arena_grow(arena, search->models, search->n_models, sizeof *search->models);
     search->models[search->n_models++] =
@@ -107,7 +108,7 @@ static void add_model_with(struct search *search, const char *id, const char *so
 
 static void add_model(struct search *search, const char *id, const char *source)
 {
-    add_model_with(search, id, source, NULL);
+    add_model_with(search, id, source, NULL, NULL);
 }
 
 /* Reports whether a file of a folder is a model by itself. Projectors of GGUFs are not, nor are later splits. */
@@ -285,9 +286,9 @@ static void add_file(struct search *search, const char *path, const char *publis
     const char *source = arena_printf(arena, "%s/%s", path, file);
     if (!library_flat_model(folder, file, &flat))
         add_model_with(search, arena_printf(arena, "%s/%s", publisher, stem(arena, file)), source,
-                       library_projectors(folder, file));
+                       library_projectors(folder, file), library_names_beside(folder));
     else if (flat.id != NULL)
-        add_model_with(search, flat.id, source, flat.companions);
+        add_model_with(search, flat.id, source, flat.companions, library_names_beside(folder));
 }
 
 /* Adds the models of an entry of a directory of models. */

@@ -36,6 +36,9 @@ const struct library_folder *library_folder_new(const char *path, const struct l
  * named after models of the folder ("mmproj-NAME-F16.gguf") belongs to these, and one without such a name to all. */
 const struct companion *library_projectors(const struct library_folder *folder, const char *model);
 
+/* Returns the names in the folder, with which each of its files is opened. */
+const struct folder_names *library_names_beside(const struct library_folder *folder);
+
 /* A model in the cache that llama.cpp had until 2026: one folder, with PUBLISHER_REPOSITORY_FILE.gguf. */
 struct flat_model {
     const char *id; /* PUBLISHER/FILE, without the extension */

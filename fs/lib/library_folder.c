@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "base/text_index.h"
+#include "formats/format.h"
 #include "text/json.h"
 
 #include <ctype.h>
@@ -22,6 +23,7 @@ struct projector {
 struct library_folder {
     const char *path;
     const struct location_list *list;
+    struct folder_names names_beside; /* a model of the folder */
     struct arena *arena;
 
     /* Models of the cache's manifests by the names of their files, and names of projectors of these. */
@@ -308,12 +310,18 @@ static void release(void *context)
 const struct library_folder *library_folder_new(const char *path, const struct location_list *list, struct arena *arena)
 {
     struct library_folder *folder = arena_alloc(arena, sizeof *folder);
-    *folder = (struct library_folder){.path = path, .list = list, .arena = arena};
+    *folder = (struct library_folder){
+        .path = path, .list = list, .names_beside = folder_names_of(list, arena), .arena = arena};
     arena_on_free(arena, release, folder);
     for (size_t i = 0; i < list->count; i++)
         take_manifest(folder, list->entries[i].name);
     find_projectors(folder);
     return folder;
+}
+
+const struct folder_names *library_names_beside(const struct library_folder *folder)
+{
+    return &folder->names_beside;
 }
 
 bool library_flat_model(const struct library_folder *folder, const char *file, struct flat_model *ret_model)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FEW_CHILDREN = 32 }; /* which are found without an index: most directories have fewer */
+
 static node_id number_of_kind(enum number_kind kind, uint64_t value)
 {
     return value << KIND_BITS | kind;
@@ -111,6 +113,45 @@ static node_id next_filled(const struct node *directory)
     return number_of_kind(FILLED, n_filled * MAX_DEFERRED + directory->ordinal);
 }
 
+static void release_names(void *names)
+{
+    text_index_free(names);
+}
+
+static void add_to_names(struct text_index *names, const struct node *node)
+{
+    text_index_add(names, node->name, strlen(node->name), node->index);
+    if (node->alias != NULL)
+        text_index_add(names, node->alias, strlen(node->alias), node->index);
+}
+
+/* Returns the index of a directory's children. */
+static struct text_index *index_children(const struct tree *tree, const struct node *directory)
+{
+    struct text_index *names = arena_alloc(tree->arena, sizeof *names);
+    *names = (struct text_index){0};
+    arena_on_free(tree->arena, release_names, names);
+    for (uint32_t child = directory->first_child; child != 0; child = tree->nodes[child]->next_sibling)
+        add_to_names(names, tree->nodes[child]);
+    return names;
+}
+
+/* Links a new node into its parent, and makes an index once an older child would be hard to find. */
+static void add_child(struct tree *tree, struct node *parent, const struct node *node)
+{
+    if (parent->names == NULL && parent->n_children == FEW_CHILDREN)
+        parent->names = index_children(tree, parent);
+    if (parent->names != NULL)
+        add_to_names(parent->names, node);
+    if (parent->last_child != 0)
+        tree->nodes[parent->last_child]->next_sibling = node->index;
+    else
+        parent->first_child = node->index;
+    parent->last_child = node->index;
+    parent->n_children++;
+    parent->n_directories += node->directory;
+}
+
 struct node *node_add(struct tree *tree, struct node *parent, const char *name, bool directory)
 {
     struct node *filled = tree->filled;
@@ -132,15 +173,17 @@ struct node *node_add(struct tree *tree, struct node *parent, const char *name, 
     tree->n_nodes = index + 1;
     if (filled != NULL)
         atomic_fetch_add(&filled->n_filled, 1);
-    if (parent == NULL)
-        return node;
-    if (parent->last_child != 0)
-        tree->nodes[parent->last_child]->next_sibling = index;
-    else
-        parent->first_child = index;
-    parent->last_child = index;
-    parent->n_directories += directory;
+    if (parent != NULL)
+        add_child(tree, parent, node);
     return node;
+}
+
+void node_add_alias(const struct tree *tree, struct node *node, const char *alias)
+{
+    struct text_index *names = tree->nodes[node->parent]->names;
+    node->alias = arena_strdup(tree->arena, alias);
+    if (names != NULL)
+        add_to_names(names, node);
 }
 
 bool node_is_called(const struct node *node, const char *name)
@@ -150,6 +193,9 @@ bool node_is_called(const struct node *node, const char *name)
 
 uint32_t node_child(const struct tree *tree, const struct node *directory, const char *name)
 {
+    size_t found = 0;
+    if (directory->names != NULL)
+        return text_index_find(directory->names, name, strlen(name), &found) ? (uint32_t)found : 0;
     for (uint32_t child = directory->first_child; child != 0; child = tree->nodes[child]->next_sibling)
         if (node_is_called(tree->nodes[child], name))
             return child;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/lock.h"
+#include "base/text_index.h"
 #include "fs/tree/tree.h"
 
 #include <pthread.h>
@@ -45,7 +46,8 @@ struct node {
     uint8_t ordinal;           /* of the deferred directory of the first level */
     const char *name, *alias;  /* `alias` may be NULL */
     uint32_t parent, first_child, last_child, next_sibling; /* indices; 0 ends a list, as the root is no child */
-    uint32_t n_directories;                                 /* among its children */
+    uint32_t n_children, n_directories;                     /* directories are among its children */
+    struct text_index *names; /* the children by name and alias; NULL while they are few */
     bool directory, certain, unlisted;
     bool deferred;       /* the plan of this directory fills it */
     uint16_t collection; /* 1 + the number of the collection in this directory; 0: none */
@@ -149,6 +151,9 @@ uint32_t tree_generation(struct tree *tree);
 /* Adds a node below `parent` (NULL: the root itself). Returns NULL if there is no number for it: a deferred directory
  * has MAX_FILLED nodes already. */
 struct node *node_add(struct tree *tree, struct node *parent, const char *name, bool directory);
+
+/* Gives a node a second name. */
+void node_add_alias(const struct tree *tree, struct node *node, const char *alias);
 
 /* Reports whether this is the node's name or alias. */
 bool node_is_called(const struct node *node, const char *name);

@@ -127,7 +127,7 @@ void tree_add_alias(struct tree *tree, node_id parent, const char *name, const c
 {
     uint32_t child = node_child(tree, node_of(tree, parent), name);
     if (child != 0)
-        tree->nodes[child]->alias = arena_strdup(tree->arena, alias);
+        node_add_alias(tree, tree->nodes[child], alias);
 }
 
 static void add_hint(struct tree *tree, struct hint hint)

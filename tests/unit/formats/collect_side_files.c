@@ -1,4 +1,5 @@
 #include "formats/checkpoint.h"
+#include "formats/format.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"
@@ -196,6 +197,26 @@ static void many_files(size_t n_files, bool all)
     checkpoint_close(checkpoint);
 }
 
+/* A file that is opened with the names in its folder does not list the folder again. */
+static void given_names(void)
+{
+    static const struct location_entry entries[] = {{"README.md", LOCATION_FILE}, {"config.json", LOCATION_FILE}};
+    struct arena *arena = arena_new();
+    const struct folder_names names = folder_names_of(&(struct location_list){entries, 2}, arena);
+    const struct open_options options = {.names = &names};
+    struct error error;
+    write_weights("given/a.safetensors");
+    files_write_text("given/config.json", "{}");
+    files_write_text("given/tokenizer.json", "{}");
+    const struct checkpoint *checkpoint = checkpoint_open("given/a.safetensors", readers, &options, &error);
+    if (CHECK(checkpoint != NULL)) {
+        CHECK_TEXT(side_files(checkpoint), "config.json");
+        CHECK(strstr(reason(checkpoint, "README.md"), "No such file") != NULL);
+    }
+    checkpoint_close(checkpoint);
+    arena_free(arena);
+}
+
 int main(void)
 {
     files_begin();
@@ -204,6 +225,7 @@ int main(void)
     linked_file();
     many_files(4096, true);
     many_files(4097, false);
+    given_names();
     files_remove();
     return check_done();
 }

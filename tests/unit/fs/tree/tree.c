@@ -612,6 +612,31 @@ static void long_texts(const struct checkpoint *checkpoint)
     tree_free(tree);
 }
 
+/* A directory with so many files that their names are indexed finds each by name and by alias. */
+static void many_names(struct tree *tree)
+{
+    node_id directory = tree_add_directory(tree, TREE_ROOT, "many");
+    struct node_attributes attributes;
+    char name[16];
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        CHECK(tree_add_file(tree, directory, name, quick, "many"));
+        CHECK(!tree_add_file(tree, directory, name, quick, "twice"));
+        if (i == 1 || i == 98)
+            tree_add_alias(tree, directory, name, i == 1 ? "early" : "late");
+    }
+    CHECK(!tree_add_file(tree, directory, "early", quick, "twice"));
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        CHECK(tree_lookup(tree, directory, name, &attributes) && attributes.size == strlen("many"));
+    }
+    node_id at_1 = tree_lookup(tree, directory, "1", &attributes) ? attributes.id : 0;
+    CHECK(tree_lookup(tree, directory, "early", &attributes) && attributes.id == at_1);
+    node_id at_98 = tree_lookup(tree, directory, "98", &attributes) ? attributes.id : 0;
+    CHECK(tree_lookup(tree, directory, "late", &attributes) && attributes.id == at_98);
+    CHECK(!tree_lookup(tree, directory, "100", &attributes));
+}
+
 int main(void)
 {
     struct error error;
@@ -633,6 +658,7 @@ int main(void)
         prepared_listing(tree);
         certain_file(tree);
         paths(tree);
+        many_names(tree);
         branches(checkpoint);
         deferred(checkpoint, filled_when_looked_into);
         deferred(checkpoint, filled_again);

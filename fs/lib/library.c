@@ -366,17 +366,40 @@ static bool add_source(struct search *search, const char *argument, struct error
     return search->n_models > n_before || is_archived || error_set(error, "%s: holds no models", source);
 }
 
-/* Gives models that a scan found twice under one name their whole file's name: model.gguf beside model/. */
+/* Returns a free id for a model whose id an earlier one has, in the arena: FOLDER-NAME for a file of another searched
+ * folder, since publishers call the files of several repositories alike; else its whole file's name, such as model.gguf
+ * beside model/; else both. Returns the same id if none is free. */
+static const char *another_id(struct arena *arena, const struct text_index *ids, const struct library_model *model,
+                              const struct library_model *earlier)
+{
+    const char *slash = strrchr(model->source, '/'), *file = slash != NULL ? slash + 1 : model->source;
+    const char *above = arena_strndup(arena, model->source, (size_t)(file - model->source)), *name = model->id;
+    const char *folder = last_name(arena, above);
+    const char *publisher = arena_strndup(arena, name, strcspn(name, "/") + 1);
+    bool is_searched = ((const struct opened_model *)model->context)->options->open.names != NULL;
+    bool is_elsewhere = strncmp(earlier->source, above, strlen(above)) != 0;
+    name += strlen(publisher);
+    const char *const names[] = {
+        is_searched && is_elsewhere ? arena_printf(arena, "%s%s-%s", publisher, folder, name) : model->id,
+        arena_printf(arena, "%s%s", publisher, file),
+        is_searched ? arena_printf(arena, "%s%s-%s", publisher, folder, file) : model->id,
+    };
+    size_t unused;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!text_index_find(ids, names[i], strlen(names[i]), &unused))
+            return names[i];
+    return model->id;
+}
+
+/* Gives each model that a search found under the name of another one a name of its own. */
 static void tell_apart(struct search *search)
 {
     struct text_index ids = {0};
     for (size_t i = 0; i < search->n_models; i++) {
         struct library_model *model = &search->models[i];
-        const char *name = strrchr(model->source, '/');
         size_t other;
-        if (text_index_find(&ids, model->id, strlen(model->id), &other) && name != NULL &&
-            strcmp(name + 1, strchr(model->id, '/') + 1) != 0)
-            model->id = arena_printf(search->arena, "%.*s%s", (int)strcspn(model->id, "/"), model->id, name);
+        if (text_index_find(&ids, model->id, strlen(model->id), &other))
+            model->id = another_id(search->arena, &ids, model, &search->models[other]);
         text_index_add(&ids, model->id, strlen(model->id), i);
     }
     text_index_free(&ids);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const char model[] = "model-", predictor[] = "mtp-model-", projector[] = "mmproj-F16.gguf",
-                  draft[] = "mtp-model-Q8_0.gguf", ending[] = ".gguf";
+                  draft[] = "mtp-model-Q8_0.gguf", original[] = "model.gguf", ending[] = ".gguf";
 
 /* Without -o show=. A GGUF then shows itself alone, which may be quantized already. */
 static const char *const usual[] = {"Q4_K_M", "Q8_0", "F16", NULL};
@@ -113,8 +113,11 @@ static void add_named(struct tree *tree, const struct entries *gguf, const char 
             if ((type = type_of(&gguf->items[j], arena)) != NULL && match(patterns, type) == i)
                 add_name(tree, arena_printf(arena, "gguf/%s", gguf->items[j].name),
                          arena_printf(arena, "%s-%s%s", name, type, ending));
-    if (is_gguf)
-        add_name(tree, "model.gguf", arena_printf(arena, "%s%s", name, ending));
+    const char *whole = arena_printf(arena, "%s%s", name, ending);
+    if (is_gguf && strcmp(whole, original) == 0)
+        tree_list_last(tree, TREE_ROOT, original);
+    else if (is_gguf)
+        add_name(tree, original, whole);
 }
 
 static bool add(struct tree *tree, struct error *error)

@@ -48,7 +48,7 @@ struct model_file {
 struct model_files {
     struct making *making;
     struct tree *tree;
-    const char *name;                   /* "NAME" of its files */
+    const char *name;                   /* "NAME" of its files, which the names of all begin with */
     node_id tags;                       /* its directory in the store */
     struct model_file projector, draft; /* their names are NULL if there are none */
     struct model_file *items;
@@ -196,15 +196,22 @@ static void add_model(struct making *making, const struct library_model *model, 
     struct arena *arena = tree_arena(making->tree);
     const char *slash = strchr(model->id, '/');
     const char *publisher = arena_strndup(arena, model->id, (size_t)(slash - model->id));
-    struct model_files files = {.making = making, .tree = tree, .name = slash + 1};
+    struct model_files files = {.making = making, .tree = tree, .name = tree_options(tree)->name_in_library};
     struct node_attributes taken;
     node_id space = tree_add_directory(making->tree, making->names, "library");
-    const char *name = allowed_name(arena, files.name, "_-.");
+    const char *name = allowed_name(arena, slash + 1, "_-.");
     tree_list(tree, TREE_ROOT, 0, take_file, &files);
     if (files.count == 0)
         return;
     if (tree_lookup(making->tree, space, name, &taken))
         space = tree_add_directory(making->tree, making->names, allowed_name(arena, publisher, "_-"));
+    if (tree_lookup(making->tree, space, name, &taken)) {
+        checkpoint_note(tree_checkpoint(making->tree), SUBJECT_SOURCE,
+                        "ollama/: %s is left out: Ollama has no name for it that another model does not have; "
+                        "ORG/NAME=SOURCE gives it one",
+                        model->id);
+        return;
+    }
     files.tags = tree_add_directory(making->tree, space, name);
     for (size_t i = files.count; i-- > 0;) {
         const char *type = type_of(&files, &files.items[i]);

@@ -115,6 +115,24 @@ void tree_unlist(struct tree *tree, node_id id)
     tree->nodes[node->parent]->n_directories -= node->directory;
 }
 
+void tree_list_last(struct tree *tree, node_id parent, const char *name)
+{
+    struct node *above = node_of(tree, parent);
+    uint32_t child = node_child(tree, above, name), *link = &above->first_child;
+    struct node *node = tree->nodes[child];
+    if (child == 0)
+        return;
+    node->unlisted = false;
+    if (above->last_child == child)
+        return;
+    while (*link != child)
+        link = &tree->nodes[*link]->next_sibling;
+    *link = node->next_sibling;
+    node->next_sibling = 0;
+    tree->nodes[above->last_child]->next_sibling = child;
+    above->last_child = child;
+}
+
 bool tree_add_text(struct tree *tree, node_id parent, const char *name, struct origin origin, text_writer *write,
                    void *context)
 {

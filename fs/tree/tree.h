@@ -194,6 +194,10 @@ node_id tree_add_deferred(struct tree *tree, node_id parent, const char *name, p
 /* Leaves a directory or a file out of listings: it is found by name only. */
 void tree_unlist(struct tree *tree, node_id id);
 
+/* Lists a file after all others of its directory so far, even if it was left out; does nothing if there is none of that
+ * name. */
+void tree_list_last(struct tree *tree, node_id parent, const char *name);
+
 /* Finds or adds the directories of a path, all names but the last, which *ret_name becomes. Returns the last directory,
  * or 0 if one of the names is taken by something else. */
 node_id tree_add_path(struct tree *tree, node_id parent, const char *path, const char **ret_name);

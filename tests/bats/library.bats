@@ -139,3 +139,27 @@ next        wfs mount -o library scan/acme ~/m" ]
     [ "$("$WFS" ls -o library "$dir/cache" models/some_one | xargs)" = small ]
     [ "$("$WFS" ls -o library "$dir/cache" models/some_one/small | xargs)" = "mmproj-small.gguf small.gguf" ]
 }
+
+@test "library: files of several repositories with one name are models of their own, and a file model.gguf is shown" {
+    local dir=$BATS_TEST_TMPDIR/same a
+    for a in A B C; do
+        mkdir -p "$dir/acme/$a-GGUF"
+        cp scan/small.gguf "$dir/acme/$a-GGUF/model.gguf"
+    done
+    echo "GGUF projector" >"$dir/acme/B-GGUF/mmproj-model.gguf"
+    [ "$("$WFS" ls -o library "$dir" models/acme | xargs)" = "model B-GGUF-model C-GGUF-model" ]
+    [ "$("$WFS" ls -o library "$dir" models/acme/B-GGUF-model | xargs)" = "mmproj-model.gguf model.gguf" ]
+    "$WFS" cat -o library "$dir" models/acme/C-GGUF-model/model.gguf | cmp - scan/small.gguf
+    [ "$("$WFS" ls -o library "$dir" "$STORE" | xargs)" = "model b-gguf-model c-gguf-model" ]
+}
+
+@test "library: models that Ollama cannot tell apart do not share tags" {
+    local dir=$BATS_TEST_TMPDIR/alike
+    mkdir -p "$dir/one" "$dir/two"
+    cp scan/small.gguf "$dir/one/a.gguf"
+    cp scan/small.gguf "$dir/two/A.gguf"
+    cp -r "$TINY" "$dir/two/a"
+    [ "$("$WFS" ls -o library "$dir" models/two | xargs)" = "A a" ]
+    [ "$("$WFS" ls -o library "$dir" "$STORE" | xargs)" = a ]
+    [ "$("$WFS" ls -o library "$dir" "${STORE%/*}/two/a" | xargs)" = latest ]
+}

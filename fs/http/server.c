@@ -554,7 +554,7 @@ struct server *server_start(const struct repositories *repositories, const struc
     struct server *server = memory_alloc(sizeof *server);
     *server = (struct server){.repositories = repositories, .options = *options};
     server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS * BODY_BLOCKS), read_ahead_new(), &server->metrics};
-    server->digests = digests_new(count_digest_bytes, &server->metrics);
+    server->digests = digests_new(true, count_digest_bytes, &server->metrics);
     server->places = blob_places_new();
     if (start(server, error))
         return server;

@@ -218,6 +218,18 @@ static void add_components(struct search *search, const struct place *place, con
     }
 }
 
+/* Reports whether an entry is a link to its folder, or to one above: these are searched already. */
+static bool is_loop(struct arena *arena, const char *folder, const struct location_entry *entry)
+{
+    if (entry->kind != LOCATION_LINK)
+        return false;
+    const char *target = local_real_path(arena_printf(arena, "%s/%s", folder, entry->name), arena);
+    const char *here = local_real_path(folder, arena);
+    size_t length = target != NULL ? strlen(target) : 0;
+    return length > 0 && here != NULL && text_starts_with(here, target) &&
+           (here[length] == '/' || here[length] == '\0' || length == 1);
+}
+
 /* Adds the models of a store of Ollama, whose manifests are HOST/NAMESPACE/NAME/TAG below `folder`. `names` are those
  * of the folders down to here. Recurses up to the tags. */
 static void add_manifests(struct search *search, const char *folder, const char *names[4], unsigned n_names)
@@ -230,7 +242,7 @@ static void add_manifests(struct search *search, const char *folder, const char 
     for (size_t i = 0; i < list.count; i++) {
         const char *name = names[n_names] = list.entries[i].name;
         const char *below = arena_printf(arena, "%s/%s", folder, name);
-        if (*name == '.')
+        if (*name == '.' || is_loop(arena, folder, &list.entries[i]))
             continue;
         if (n_names < 3)
             add_manifests(search, below, names, n_names + 1);
@@ -304,7 +316,7 @@ static void add_entry(struct search *search, const struct place *place, const ch
     if (is_model_file(entry->name))
         add_file(search, place->path, publisher, folder, entry->name);
     else if (place->depth <= place->deepest && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
-             list_folder(search, below, &inside, &unused))
+             !is_loop(arena, place->path, entry) && list_folder(search, below, &inside, &unused))
         add_folder(search,
                    &(struct place){below, arena_printf(arena, "%s/%s", publisher, entry->name), place->depth + 1,
                                    place->deepest},

@@ -3,6 +3,7 @@
 #include "base/attempt.h"
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/text_index.h"
 #include "remote/store.h"
 
 #include <nettle/base16.h>
@@ -21,7 +22,6 @@ enum {
 enum state { UNKNOWN, COMPUTING, KNOWN };
 
 struct digest {
-    struct digest *next;
     enum state state;
     char identity[SHA256_HEX + 1], hex[SHA256_HEX + 1];
 };
@@ -31,14 +31,16 @@ struct digests {
     struct event changed;
     digests_count *count;
     void *context;
-    struct digest *first;
+    bool are_kept;
+    struct digest **all;
+    struct text_index places; /* in `all`, by identity */
     atomic_bool ending;
 };
 
-struct digests *digests_new(digests_count *count, void *context)
+struct digests *digests_new(bool are_kept, digests_count *count, void *context)
 {
     struct digests *digests = memory_alloc(sizeof *digests);
-    *digests = (struct digests){.count = count, .context = context};
+    *digests = (struct digests){.count = count, .context = context, .are_kept = are_kept};
     lock_init(&digests->lock);
     event_init(&digests->changed);
     return digests;
@@ -51,10 +53,10 @@ void digests_end(struct digests *digests)
 
 void digests_free(struct digests *digests)
 {
-    for (struct digest *digest = digests->first, *next; digest != NULL; digest = next) {
-        next = digest->next;
-        free(digest);
-    }
+    for (size_t i = 0; i < digests->places.n_entries; i++)
+        free(digests->all[i]);
+    free(digests->all);
+    text_index_free(&digests->places);
     event_destroy(&digests->changed);
     lock_destroy(&digests->lock);
     free(digests);
@@ -83,16 +85,17 @@ static void load(struct digest *digest)
 /* Returns the record of a file; the caller has the lock. */
 static struct digest *find(struct digests *digests, const char *identity)
 {
-    struct digest *digest = digests->first;
-    while (digest != NULL && strcmp(digest->identity, identity) != 0)
-        digest = digest->next;
-    if (digest != NULL)
-        return digest;
-    digest = memory_alloc(sizeof *digest);
-    *digest = (struct digest){.next = digests->first};
+    size_t n = digests->places.n_entries, place;
+    if (text_index_find(&digests->places, identity, strlen(identity), &place))
+        return digests->all[place];
+    digests->all = memory_grow(digests->all, n, sizeof(struct digest *));
+    struct digest *digest = digests->all[n] = memory_alloc(sizeof *digest);
+    *digest = (struct digest){.state = UNKNOWN};
     snprintf(digest->identity, sizeof digest->identity, "%s", identity);
-    load(digest);
-    return digests->first = digest;
+    text_index_add(&digests->places, digest->identity, strlen(digest->identity), n);
+    if (digests->are_kept)
+        load(digest);
+    return digest;
 }
 
 bool digest_known(struct digests *digests, const char *identity, char hex[SHA256_HEX + 1])
@@ -165,7 +168,7 @@ static void compute(struct digests *digests, struct digest *digest, struct pass 
     digest->state = COMPUTING;
     attempt_unlock(&digests->lock);
     bool done = attempt(make_pass, pass, pass->error) && pass->done;
-    if (done)
+    if (done && digests->are_kept)
         store_save(kept_name(digest->identity, name), pass->hex, SHA256_HEX);
     attempt_lock(&digests->lock);
     if (done)

@@ -1,8 +1,8 @@
 /* SHA-256 digests of files, by which registries and Ollama's store name them.
  *
  * The digest of a computed file takes one pass over its bytes. It is computed when it is first asked for, once at a
- * time for a file, and kept by the file's identity: in memory, and in the cache directory (remote/store.h). All
- * functions are safe from any thread. */
+ * time for a file, and kept by the file's identity: in memory, and if `are_kept` in the cache directory
+ * (remote/store.h). All functions are safe from any thread. */
 #pragma once
 
 #include "base/sha256.h"
@@ -12,7 +12,7 @@ struct digests;
 
 /* `count`, unless it is NULL, is called with the bytes of each step of a pass, on its thread. */
 typedef void digests_count(void *context, uint64_t n_bytes);
-struct digests *digests_new(digests_count *count, void *context);
+struct digests *digests_new(bool are_kept, digests_count *count, void *context);
 
 /* Makes passes fail at once, those under way and later ones: the server ends. */
 void digests_end(struct digests *digests);

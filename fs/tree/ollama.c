@@ -226,8 +226,9 @@ static struct tree *open_store(void *context, struct error *error)
 {
     const struct store *store = context;
     uint64_t n_unreached = source_unreached();
-    struct tree *tree = tree_empty(tree_checkpoint(store->library), tree_options(store->library));
-    struct making making = {.store = store, .tree = tree, .digests = digests_new(NULL, NULL)};
+    const struct content_options *options = tree_options(store->library);
+    struct tree *tree = tree_empty(tree_checkpoint(store->library), options);
+    struct making making = {.store = store, .tree = tree, .digests = digests_new(options->true_digests, NULL, NULL)};
     node_id manifests = tree_add_directory(tree, TREE_ROOT, "manifests");
     making.blobs = tree_add_directory(tree, TREE_ROOT, "blobs");
     making.names = tree_add_directory(tree, manifests, "registry.ollama.ai");

@@ -163,3 +163,19 @@ next        wfs mount -o library scan/acme ~/m" ]
     [ "$("$WFS" ls -o library "$dir" "$STORE" | xargs)" = a ]
     [ "$("$WFS" ls -o library "$dir" "${STORE%/*}/two/a" | xargs)" = latest ]
 }
+
+@test "library: links to folders above are left out" {
+    local dir=$BATS_TEST_TMPDIR/loops i
+    mkdir -p "$dir/acme/Small-GGUF" "$dir/store/blobs" "$dir/store/manifests/host/space/name"
+    cp scan/small.gguf "$dir/acme/Small-GGUF/"
+    echo '{}' >"$dir/store/manifests/host/space/name/latest"
+    ln -s .. "$dir/acme/Small-GGUF/up"
+    for i in 1 2 3; do
+        ln -s . "$dir/self$i"
+        ln -s "$dir" "$dir/acme/up$i"
+        ln -s . "$dir/store/manifests/self$i"
+    done
+    [ "$("$WFS" ls -o library "$dir" models | xargs)" = "acme space" ]
+    [ "$("$WFS" ls -o library "$dir" models/acme | xargs)" = small ]
+    [ "$("$WFS" ls -o library "$dir" models/space | xargs)" = name ]
+}

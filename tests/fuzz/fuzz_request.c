@@ -62,7 +62,7 @@ static void make_model(void)
     require(checkpoint != NULL);
     tree = tree_new(checkpoint, &content_options, &error);
     names = arena_new();
-    digests = digests_new(count_nothing, NULL);
+    digests = digests_new(false, count_nothing, NULL);
     places = blob_places_new();
     require(tree != NULL && repositories_add(&repositories, tree, "org/model", NULL, 0, names, &error));
     require(repositories.count > 0);

@@ -383,12 +383,28 @@ static const struct tensor *part_of_run(const struct undoing *undoing, const str
     return tensor_set_find_text(undoing->from, pattern_fill(undoing->arena, run->there, own, ""));
 }
 
+/* Joins matrices. If all were dequantized, their rows are rounded together, so that the codes of all can be found. */
+static bool join_run(struct undoing *undoing, const char *name, const struct view **views, size_t n,
+                     size_t n_dequantized)
+{
+    struct arena *arena = undoing->arena;
+    bool is_mixed = n_dequantized > 0 && n_dequantized < n;
+    for (size_t i = 0; i < n; i++) {
+        views[i] = is_mixed ? view_convert(arena, views[i], undoing->dtype) : views[i];
+        if (views[i]->shape[1] != views[0]->shape[1] || views[i]->dtype != views[0]->dtype)
+            return error_set(undoing->error, "part %zu of '%.200s' has another width or dtype than the first", i, name);
+    }
+    const struct view *whole = view_concatenate(arena, views, n, 0);
+    put(undoing, name, n_dequantized == n ? view_convert(arena, whole, undoing->dtype) : whole);
+    return true;
+}
+
 /* Joins a run at the place of its first part. */
 static bool undo_run(struct undoing *undoing, const struct mlx_run *run, const uint64_t *numbers)
 {
     struct arena *arena = undoing->arena;
     const struct tensor *part = part_of_run(undoing, run, numbers, 0);
-    size_t n_parts = 0;
+    size_t n_parts = 0, n_dequantized = 0;
     const struct view **views = NULL;
     for (; part != NULL; part = part_of_run(undoing, run, numbers, n_parts)) {
         if (part->rank != 2 || part->refusal != NULL)
@@ -396,15 +412,11 @@ static bool undo_run(struct undoing *undoing, const struct mlx_run *run, const u
         if (refuse(undoing, part))
             return true;
         const struct view *view = view_of(undoing, part);
-        view = rounded(undoing, part, run->is_transposed ? view_transpose(arena, view) : view);
-        if (n_parts > 0 && (view->shape[1] != views[0]->shape[1] || view->dtype != views[0]->dtype))
-            return error_set(undoing->error, "tensor '%.200s' has another width or dtype than the expert before it",
-                             part->name);
+        n_dequantized += dequantized(undoing, part) != NULL;
         views = arena_grow(arena, views, n_parts, sizeof *views);
-        views[n_parts++] = view;
+        views[n_parts++] = run->is_transposed ? view_transpose(arena, view) : view;
     }
-    put(undoing, pattern_fill(arena, run->here, numbers, ""), view_concatenate(arena, views, n_parts, 0));
-    return true;
+    return join_run(undoing, pattern_fill(arena, run->here, numbers, ""), views, n_parts, n_dequantized);
 }
 
 static bool undo_all(struct undoing *undoing)

@@ -30,17 +30,25 @@ static const char *default_id(const struct checkpoint *checkpoint, struct arena 
     return id != NULL ? id : arena_printf(arena, "local/%s", checkpoint->model_name);
 }
 
+/* Clients and wfs read these in a path as no name. */
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 /* Reports a name that no model can have. */
 static bool check_name(const char *id, struct arena *arena)
 {
     const char *slash = strchr(id, '/');
     bool is_name = slash != NULL && slash != id && slash[1] != '\0' && strchr(slash + 1, '/') == NULL;
     const char *owner = is_name ? arena_strndup(arena, id, (size_t)(slash - id)) : NULL;
-    if (!is_name)
+    if (!is_name || is_dots(owner) || is_dots(slash + 1))
         report("'%s' is no name of a model; write ORG/NAME=SOURCE", id);
     else if (!route_is_owner(owner))
         report("%s: the server has pages of its own below /%s/; write ORG/NAME=SOURCE with another ORG", id, owner);
-    return is_name && route_is_owner(owner);
+    else
+        return true;
+    return false;
 }
 
 /* Returns an exit status. */

@@ -23,18 +23,20 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns a repository of the model; NULL if there is none. */
-static const struct repository *any_of(const struct repositories *repositories, const char *name)
+const char *image_model(const struct repositories *repositories, const char *name)
 {
-    for (size_t i = 0; i < repositories->count; i++)
-        if (strcasecmp(repositories->items[i].base, name) == 0)
-            return &repositories->items[i];
-    return NULL;
-}
-
-bool image_exists(const struct repositories *repositories, const char *name)
-{
-    return any_of(repositories, name) != NULL;
+    const char *found = NULL;
+    bool is_one = true;
+    for (size_t i = 0; i < repositories->count; i++) {
+        const char *model = repositories->items[i].base;
+        if (strcmp(model, name) == 0)
+            return model;
+        if (strcasecmp(model, name) != 0)
+            continue;
+        is_one &= found == NULL || strcmp(model, found) == 0;
+        found = model;
+    }
+    return is_one ? found : NULL;
 }
 
 static bool is_digest(const char *text)
@@ -96,8 +98,7 @@ static bool find_recorded(const struct served *served, const char *name, const c
                           struct image *ret_image)
 {
     struct error unsaid;
-    const char *model = any_of(served->repositories, name)->base,
-               *tag = is_digest(digest) ? blob_place_find(served->places, model, digest, arena) : NULL;
+    const char *tag = is_digest(digest) ? blob_place_find(served->places, name, digest, arena) : NULL;
     if (tag == NULL || !image_find(served->repositories, name, tag, arena, ret_image, &unsaid) ||
         !image_digest(ret_image, served->digests, true, arena, &unsaid))
         return false;
@@ -197,7 +198,7 @@ static struct tags find_tags(const struct repositories *repositories, const char
     struct tags tags = {.arena = arena};
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
-        if (strcasecmp(repository->base, name) != 0 || !repository->is_listed || repository_is_empty(repository))
+        if (strcmp(repository->base, name) != 0 || !repository->is_listed || repository_is_empty(repository))
             continue;
         if (repository->gguf)
             add_ggufs(&tags, repository);
@@ -221,7 +222,7 @@ static void answer_tags(const struct served *served, const struct http_request *
     struct json_writer writer = {.out = &answer->text, .letters = JSON_UTF8, .compact = true};
     answer_header(answer, "Content-Type", "application/json");
     json_begin_object(&writer, NULL);
-    json_put_text(&writer, "name", any_of(served->repositories, name)->base);
+    json_put_text(&writer, "name", name);
     json_begin_array(&writer, "tags");
     while (last != NULL && i < tags.count && strcmp(tags.items[i], last) <= 0)
         i++;
@@ -230,8 +231,7 @@ static void answer_tags(const struct served *served, const struct http_request *
     json_end(&writer);
     json_end(&writer);
     if (i < tags.count && n_put > 0)
-        answer_header(answer, "Link", "</v2/%s/tags/list?n=%zu&last=%s>; rel=\"next\"",
-                      any_of(served->repositories, name)->base, most, tags.items[i - 1]);
+        answer_header(answer, "Link", "</v2/%s/tags/list?n=%zu&last=%s>; rel=\"next\"", name, most, tags.items[i - 1]);
 }
 
 static void answer_referrers(const char *digest, struct answer *answer)
@@ -247,14 +247,15 @@ static void answer_referrers(const char *digest, struct answer *answer)
 void image_answer(const struct served *served, const struct http_request *request, const struct route *route,
                   struct answer *answer)
 {
+    const char *name = image_model(served->repositories, route->repository);
     if (route->kind == ROUTE_TAGS)
-        answer_tags(served, request, route->repository, answer);
+        answer_tags(served, request, name, answer);
     else if (route->kind == ROUTE_REFERRERS)
         answer_referrers(route->revision, answer);
     else if (route->kind == ROUTE_BLOB)
-        answer_blob(served, request, route->repository, route->revision, answer);
+        answer_blob(served, request, name, route->revision, answer);
     else if (text_starts_with(route->revision, DIGEST_PREFIX))
-        answer_manifest_by_digest(served, route->repository, route->revision, answer);
+        answer_manifest_by_digest(served, name, route->revision, answer);
     else
-        answer_tag(served, request, route->repository, route->revision, answer);
+        answer_tag(served, request, name, route->revision, answer);
 }

@@ -99,7 +99,7 @@ static bool find(const struct repositories *repositories, const char *base, cons
     *ret_gguf = NULL;
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
-        if (strcasecmp(repository->base, base) != 0)
+        if (strcmp(repository->base, base) != 0)
             continue;
         if (repository->gguf && strcasecmp(tag, "latest") != 0)
             *ret_gguf = repository_file_of_tag(repository, tag, true, arena);

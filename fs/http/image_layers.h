@@ -32,8 +32,8 @@ struct image {
     struct image_text configs[N_PLATFORMS], manifests[N_PLATFORMS], index;
 };
 
-/* Finds the layers of a tag of the model `base`, "ORG/NAME", in letters of either case, and plans their files; false if
- * there is no such tag, or no file of it. */
+/* Finds the layers of a tag, in letters of either case, of the model `base`, "ORG/NAME", and plans their files; false
+ * if there is no such tag, or no file of it. */
 bool image_find(const struct repositories *repositories, const char *base, const char *tag, struct arena *arena,
                 struct image *ret_image, struct error *error);
 

@@ -12,7 +12,7 @@ static void answer_registry(const struct served *served, const struct http_reque
                             struct answer *answer)
 {
     const struct repository *exact = repository_find_any_case(served->repositories, route->repository);
-    bool is_image = (exact == NULL || !exact->gguf) && image_exists(served->repositories, route->repository);
+    bool is_image = (exact == NULL || !exact->gguf) && image_model(served->repositories, route->repository) != NULL;
     if (is_image || (exact != NULL && route->kind == ROUTE_REFERRERS))
         image_answer(served, request, route, answer);
     else

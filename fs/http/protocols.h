@@ -32,8 +32,9 @@ extern protocol_answer hub_answer_file;
 /* Reports whether llama.cpp asks for a manifest: it wants the hub's, which names files instead of digests. */
 bool registry_is_llama(const struct http_request *request);
 
-/* Reports whether a name is that of a model with images: "ORG/NAME" of a source. */
-bool image_exists(const struct repositories *repositories, const char *name);
+/* Returns the model, "ORG/NAME" of a source, whose images have a name: that of this name, or the only one that has it
+ * in letters of another case; NULL: none. */
+const char *image_model(const struct repositories *repositories, const char *name);
 
 /* Appends the commands that run a repository's files from this server, which the client addresses as `origin`. */
 void page_put_commands(struct buffer *out, const struct repository *repository, const char *origin,

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define SEVERAL SIZE_MAX /* repositories whose names differ in case alone, in by_lower_id */
+
 /* The notes on a source that were reported. */
 struct told_notes {
     const char *id; /* of the source: "ORG/NAME" */
@@ -270,7 +272,8 @@ static void add(const struct adding *adding, const struct repository *repository
         return;
     }
     text_index_add(&repositories->by_id, id, strlen(id), repositories->count);
-    text_index_add(&repositories->by_lower_id, lower_id, strlen(lower_id), repositories->count);
+    if (!text_index_add(&repositories->by_lower_id, lower_id, strlen(lower_id), repositories->count))
+        text_index_set(&repositories->by_lower_id, lower_id, strlen(lower_id), SEVERAL);
     repositories->items = memory_resize(repositories->items, (repositories->count + 1) * sizeof *repositories->items);
     repositories->items[repositories->count++] = *repository;
 }
@@ -362,7 +365,7 @@ const struct repository *repository_find_any_case(const struct repositories *rep
     const char *lower_id = lower(id, arena);
     bool found = text_index_find(&repositories->by_lower_id, lower_id, strlen(lower_id), &place);
     arena_free(arena);
-    return found ? &repositories->items[place] : NULL;
+    return found && place != SEVERAL ? &repositories->items[place] : NULL;
 }
 
 static bool have_one_owner(const struct repository *a, const struct repository *b)

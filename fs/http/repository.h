@@ -66,8 +66,8 @@ struct repository_files repository_files(const struct repository *repository);
  * allowed. */
 void repository_report(const struct repository *repository);
 
-/* NULL if there is none of that name. The second takes letters of either case: references to OCI registries have
- * lower-case names. */
+/* NULL if there is none of that name. The second also takes letters of another case, unless several names have them:
+ * references to OCI registries have lower-case names. */
 const struct repository *repository_find(const struct repositories *repositories, const char *id);
 const struct repository *repository_find_any_case(const struct repositories *repositories, const char *id);
 const struct repository_file *repository_file(const struct repository *repository, const char *name);

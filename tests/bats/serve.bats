@@ -48,6 +48,7 @@ teardown() {
     [ "$(models)" = "local/tiny-llama local/tiny-llama-GGUF acme/Tiny acme/Tiny-GGUF " ]
     fails 1 "acme/Tiny: two sources have this name" "$WFS" serve --listen 127.0.0.1:0 "acme/Tiny=$MODEL" "$snapshot"
     fails 2 "'acme/a/b' is no name of a model" "$WFS" serve --listen 127.0.0.1:0 "acme/a/b=$MODEL"
+    fails 2 "'acme/..' is no name of a model" "$WFS" serve --listen 127.0.0.1:0 "acme/..=$MODEL"
     for owner in view api v2 healthz metrics; do
         fails 2 "$owner/Tiny: the server has pages of its own below /$owner/" "$WFS" serve --listen 127.0.0.1:0 "$owner/Tiny=$MODEL"
     done

@@ -193,3 +193,20 @@ END
     # The registry of GGUF files goes on beside.
     get --header "Accept: application/vnd.docker.distribution.manifest.v2+json" "$URL/v2/acme/tiny-gguf/manifests/Q4_K_M" | grep -q vnd.ollama.image.model
 }
+
+@test "names that differ in case alone are images of their own, and none answers for both" {
+    cp -r "$MODEL" "$OUT/other"
+    chmod u+w "$OUT/other" "$OUT/other/README.md"
+    echo other >"$OUT/other/README.md"
+    offer "acme/Tiny=$MODEL" "acme/TINY=$OUT/other" "acme/one=$MODEL"
+    for name in Tiny TINY; do
+        get --header "$MANIFEST" "$URL/v2/acme/$name/manifests/hf" >"$OUT/$name"
+        get "$URL/v2/acme/$name/blobs/$(jq -r '.layers | min_by(.size).digest' "$OUT/$name")" | tar -xO models/README.md >"$OUT/$name.md"
+    done
+    cmp "$OUT/Tiny.md" "$MODEL/README.md"
+    cmp "$OUT/TINY.md" "$OUT/other/README.md"
+    [ "$(get "$URL/v2/acme/Tiny/tags/list" | jq '.tags | length')" -eq "$(get "$URL/v2/acme/ONE/tags/list" | jq '.tags | length')" ]
+    for name in tiny tiny-gguf; do
+        [ "$(status_of "$URL/v2/acme/$name/tags/list")" = 404 ]
+    done
+}

@@ -28,6 +28,7 @@ struct opened_model {
     const struct options *options;
     const struct content_options *content;
     const char *source, *shown;          /* its path, without secrets in the second */
+    const char *folder;                  /* that was searched for it, as ids name it; NULL: none was */
     const struct checkpoint *checkpoint; /* NULL until it is opened */
 };
 
@@ -88,9 +89,9 @@ static struct tree *open_model(void *context, struct error *error)
     return NULL;
 }
 
-/* Adds a model with companions and the names in its folder, each of which may be NULL. */
+/* Adds a model with companions, the names in its folder and what ids call that, each of which may be NULL. */
 static void add_model_with(struct search *search, const char *id, const char *source,
-                           const struct companion *companions, const struct folder_names *names)
+                           const struct companion *companions, const struct folder_names *names, const char *folder)
 {
     struct arena *arena = search->arena;
     struct options *options = arena_copy(arena, search->options, sizeof *options);
@@ -100,7 +101,8 @@ static void add_model_with(struct search *search, const char *id, const char *so
     content->request.layouts = (struct layout_requests){0};
     options->open.companions = companions;
     options->open.names = names;
-    *model = (struct opened_model){options, content, arena_strdup(arena, source), location_shown(source, arena), NULL};
+    *model = (struct opened_model){options, content, arena_strdup(arena, source), location_shown(source, arena),
+                                   folder,  NULL};
     search->models = arena_grow(arena, search->models, search->n_models, sizeof *search->models);
     search->models[search->n_models++] =
         (struct library_model){arena_strdup(arena, id), model->shown, open_model, model};
@@ -108,7 +110,7 @@ static void add_model_with(struct search *search, const char *id, const char *so
 
 static void add_model(struct search *search, const char *id, const char *source)
 {
-    add_model_with(search, id, source, NULL, NULL);
+    add_model_with(search, id, source, NULL, NULL, NULL);
 }
 
 /* Reports whether a file of a folder is a model by itself. Projectors of GGUFs are not, nor are later splits. */
@@ -270,8 +272,9 @@ static void add_folder(struct search *search, const struct place *place, const s
     if (kind == FOLDER_REPOSITORY) {
         const char *snapshot = hub_cache_resolve(arena, place->path, formats, LOCATION_FOLLOW, &error);
         const char *id = library_repository(place->path, arena);
+        bool is_named = id != NULL && library_is_id(id);
         if (snapshot != NULL && strcmp(snapshot, place->path) != 0 && list_folder(search, snapshot, &inside, &error))
-            add_folder(search, &(struct place){snapshot, id != NULL ? id : place->id, place->deepest, place->deepest},
+            add_folder(search, &(struct place){snapshot, is_named ? id : place->id, place->deepest, place->deepest},
                        &inside);
     } else if (kind == FOLDER_OLLAMA) {
         const char *names[4];
@@ -282,7 +285,7 @@ static void add_folder(struct search *search, const struct place *place, const s
         add_model(search, place->id, place->path);
     } else {
         const char *above = arena_strndup(arena, place->id, strcspn(place->id, "/"));
-        const char *publisher = place->depth == 0 || strcmp(above, local) != 0 ? above : name;
+        const char *publisher = place->depth == 0 || strcmp(above, local) != 0 ? above : strchr(place->id, '/') + 1;
         const struct library_folder *folder = library_folder_new(place->path, list, arena);
         for (size_t i = 0; i < list->count; i++)
             add_entry(search, place, publisher, folder, &list->entries[i]);
@@ -290,17 +293,18 @@ static void add_folder(struct search *search, const struct place *place, const s
 }
 
 /* Adds a model that is one file of a folder. */
-static void add_file(struct search *search, const char *path, const char *publisher,
+static void add_file(struct search *search, const struct place *place, const char *publisher,
                      const struct library_folder *folder, const char *file)
 {
     struct arena *arena = search->arena;
     struct flat_model flat;
-    const char *source = arena_printf(arena, "%s/%s", path, file);
-    if (!library_flat_model(folder, file, &flat))
-        add_model_with(search, arena_printf(arena, "%s/%s", publisher, stem(arena, file)), source,
-                       library_projectors(folder, file), library_names_beside(folder));
+    const char *source = arena_printf(arena, "%s/%s", place->path, file), *name = strchr(place->id, '/') + 1;
+    const char *id = arena_printf(arena, "%s/%s", publisher, stem(arena, file));
+    if (!library_flat_model(folder, file, &flat) || (flat.id != NULL && !library_is_id(flat.id)))
+        add_model_with(search, library_is_id(id) ? id : arena_printf(arena, "%s/%s", publisher, file), source,
+                       library_projectors(folder, file), library_names_beside(folder), name);
     else if (flat.id != NULL)
-        add_model_with(search, flat.id, source, flat.companions, library_names_beside(folder));
+        add_model_with(search, flat.id, source, flat.companions, library_names_beside(folder), name);
 }
 
 /* Adds the models of an entry of a directory of models. */
@@ -314,7 +318,7 @@ static void add_entry(struct search *search, const struct place *place, const ch
     if (*entry->name == '.')
         return;
     if (is_model_file(entry->name))
-        add_file(search, place->path, publisher, folder, entry->name);
+        add_file(search, place, publisher, folder, entry->name);
     else if (place->depth <= place->deepest && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
              !is_loop(arena, place->path, entry) && list_folder(search, below, &inside, &unused))
         add_folder(search,
@@ -349,6 +353,15 @@ static enum location_kind kind_in_archive(const char *path, struct error *error)
     return kind;
 }
 
+/* Returns the last name of a source: of "." and "..", that of the directory. */
+static const char *name_of_source(struct arena *arena, const char *source, const char *path)
+{
+    const char *name = last_name(arena, source);
+    bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    const char *real = is_dots ? local_real_path(path, arena) : NULL;
+    return real != NULL ? last_name(arena, real) : name;
+}
+
 /* Adds the models of a source that the user named. */
 static bool add_source(struct search *search, const char *argument, struct error *error)
 {
@@ -361,7 +374,8 @@ static bool add_source(struct search *search, const char *argument, struct error
     if (path == NULL || (!is_remote && (path = absolute(arena, path, error)) == NULL))
         return false;
     const char *repository = id != NULL ? id : library_repository(source, arena);
-    const char *own = repository != NULL ? repository : arena_printf(arena, "%s/%s", local, last_name(arena, source));
+    const char *own =
+        repository != NULL ? repository : arena_printf(arena, "%s/%s", local, name_of_source(arena, source, path));
     size_t archive = archive_prefix(path);
     bool is_archived = archive > 0, is_whole_archive = is_archived && path[archive] == '\0';
     enum location_kind kind = is_archived ? kind_in_archive(path, error)
@@ -380,27 +394,22 @@ static bool add_source(struct search *search, const char *argument, struct error
 
 /* Returns a free id for a model whose id an earlier one has, in the arena: FOLDER-NAME for a file of another searched
  * folder, since publishers call the files of several repositories alike; else its whole file's name, such as model.gguf
- * beside model/; else both. Returns the same id if none is free. */
+ * beside model/; else FOLDER-NAME-2 and so on. Returns the same id for a source that the user named twice. */
 static const char *another_id(struct arena *arena, const struct text_index *ids, const struct library_model *model,
                               const struct library_model *earlier)
 {
     const char *slash = strrchr(model->source, '/'), *file = slash != NULL ? slash + 1 : model->source;
-    const char *above = arena_strndup(arena, model->source, (size_t)(file - model->source)), *name = model->id;
-    const char *folder = last_name(arena, above);
-    const char *publisher = arena_strndup(arena, name, strcspn(name, "/") + 1);
-    bool is_searched = ((const struct opened_model *)model->context)->options->open.names != NULL;
-    bool is_elsewhere = strncmp(earlier->source, above, strlen(above)) != 0;
-    name += strlen(publisher);
-    const char *const names[] = {
-        is_searched && is_elsewhere ? arena_printf(arena, "%s%s-%s", publisher, folder, name) : model->id,
-        arena_printf(arena, "%s%s", publisher, file),
-        is_searched ? arena_printf(arena, "%s%s-%s", publisher, folder, file) : model->id,
-    };
-    size_t unused;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!text_index_find(ids, names[i], strlen(names[i]), &unused))
-            return names[i];
-    return model->id;
+    const char *name = strchr(model->id, '/') + 1, *folder = ((const struct opened_model *)model->context)->folder;
+    int n_publisher = (int)(name - model->id);
+    bool is_elsewhere = strncmp(earlier->source, model->source, (size_t)(file - model->source)) != 0;
+    const char *whole = arena_printf(arena, "%.*s%s", n_publisher, model->id, file);
+    if (folder == NULL)
+        return text_index_find(ids, whole, strlen(whole), &(size_t){0}) ? model->id : whole;
+    const char *joined = arena_printf(arena, "%.*s%s-%s", n_publisher, model->id, folder, name);
+    const char *id = is_elsewhere ? joined : whole;
+    for (unsigned i = 2; text_index_find(ids, id, strlen(id), &(size_t){0}); i++)
+        id = arena_printf(arena, "%s-%u", joined, i);
+    return id;
 }
 
 /* Gives each model that a search found under the name of another one a name of its own. */

@@ -31,8 +31,7 @@ static enum outcome write_metadata(void *context, struct buffer *out, struct err
     return OK;
 }
 
-/* Reports whether a text is PUBLISHER/NAME, both of which can be names of files. */
-static bool is_id(const char *id)
+bool library_is_id(const char *id)
 {
     const char *slash = strchr(id, '/'), *name = slash != NULL ? slash + 1 : "";
     return slash != id && *id != '.' && *name != '\0' && *name != '.' && strchr(name, '/') == NULL;
@@ -43,7 +42,7 @@ static node_id add_model(struct tree *tree, node_id models, const struct library
 {
     const char *name;
     struct node_attributes attributes;
-    if (!is_id(model->id)) {
+    if (!library_is_id(model->id)) {
         error_set(error, "'%s' is no name of a model; write ORG/NAME=SOURCE", model->id);
         return 0;
     }

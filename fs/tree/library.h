@@ -18,6 +18,9 @@ struct library_model {
     void *context;
 };
 
+/* Reports whether a text is PUBLISHER/NAME, both of which can be names of files. */
+bool library_is_id(const char *id);
+
 /* The models of a library, which must outlive its tree. */
 struct library {
     const struct library_model *models;

@@ -150,6 +150,13 @@ next        wfs mount -o library scan/acme ~/m" ]
     [ "$("$WFS" ls -o library "$dir" models/acme | xargs)" = "model B-GGUF-model C-GGUF-model" ]
     [ "$("$WFS" ls -o library "$dir" models/acme/B-GGUF-model | xargs)" = "mmproj-model.gguf model.gguf" ]
     "$WFS" cat -o library "$dir" models/acme/C-GGUF-model/model.gguf | cmp - scan/small.gguf
+    for a in A B C; do
+        mkdir -p "$dir/hub/models--acme--$a-GGUF"/{refs,snapshots/abc}
+        printf abc >"$dir/hub/models--acme--$a-GGUF/refs/main"
+        cp scan/small.gguf "$dir/hub/models--acme--$a-GGUF/snapshots/abc/model.gguf"
+    done
+    [ "$("$WFS" ls -o library "$dir/hub" models/acme | xargs)" = "model B-GGUF-model C-GGUF-model" ]
+    rm -r "$dir/hub"
     [ "$("$WFS" ls -o library "$dir" "$STORE" | xargs)" = "model b-gguf-model c-gguf-model" ]
 }
 
@@ -178,4 +185,21 @@ next        wfs mount -o library scan/acme ~/m" ]
     [ "$("$WFS" ls -o library "$dir" models | xargs)" = "acme space" ]
     [ "$("$WFS" ls -o library "$dir" models/acme | xargs)" = small ]
     [ "$("$WFS" ls -o library "$dir" models/space | xargs)" = name ]
+}
+
+@test "library: a folder or file whose name is none of a model's keeps no other from being shown" {
+    local dir=$BATS_TEST_TMPDIR/names name
+    mkdir -p "$dir/cache"
+    for name in models----x models--a--..; do
+        mkdir -p "$dir/$name/refs" "$dir/$name/snapshots/abc"
+        printf abc >"$dir/$name/refs/main"
+        cp scan/small.gguf "$dir/$name/snapshots/abc/"
+    done
+    cp scan/small.gguf "$dir/-00001-of-00001.gguf"
+    cp scan/small.gguf "$dir/cache/x_y_z.gguf"
+    echo '{"url": "https://host/../y/resolve/main/z.gguf"}' >"$dir/cache/x_y_z.gguf.json"
+    [ "$("$WFS" ls -o library "$dir" models | xargs)" = "local cache models----x models--a--.." ]
+    [ "$("$WFS" ls -o library "$dir" models/models----x | xargs)" = small ]
+    [ "$("$WFS" ls -o library "$dir" models/cache | xargs)" = "x_y_z" ]
+    [ "$(cd scan/tiny && "$WFS" ls -o library . models/local)" = llama-tiny ]
 }

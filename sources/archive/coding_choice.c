@@ -43,25 +43,28 @@ static bool add_length(struct coder *coder, const struct coding_offer *offer, ui
     return done;
 }
 
+enum { PART = 4 /* samples of numbers are so much smaller than a chunk */ };
+
 /* What samples of the tensor take with an offer, as a share of their bytes; *ret_share is 2 if the offer does not
  * apply. Fails if the tensor cannot be read. */
 static bool measure(struct coder *coder, const struct coding_tensor *tensor, const struct coding_offer *offer,
                     double *ret_share, struct error *error)
 {
     const size_t whole = coding_chunk_bytes(offer->coding);
+    const size_t most = tensor->dtype != NULL ? whole / PART : whole; /* text needs all of its matches */
     const uint64_t n_chunks = tensor->n_bytes / whole + (tensor->n_bytes % whole != 0);
     uint64_t length = 0, n_bytes = 0, last = UINT64_MAX;
     bool applies = true, read = true;
     *ret_share = 2;
     if (!coding_suits(offer->coding, tensor->dtype, tensor->n_bytes))
         return true;
-    unsigned char *bytes = memory_alloc(whole);
+    unsigned char *bytes = memory_alloc(most);
     for (uint64_t i = 1; applies && read && i <= CHOICE_SAMPLES; i++) {
         const uint64_t number = n_chunks * i / (CHOICE_SAMPLES + 1), offset = number * whole;
         if (number == last)
             continue;
         last = number;
-        const size_t n = (size_t)(tensor->n_bytes - offset < whole ? tensor->n_bytes - offset : whole);
+        const size_t n = (size_t)(tensor->n_bytes - offset < most ? tensor->n_bytes - offset : most);
         read = tensor->read(tensor->context, offset, n, bytes, error);
         applies = read && add_length(coder, offer, offset, n, bytes, &length);
         n_bytes += n;

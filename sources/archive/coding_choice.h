@@ -10,7 +10,7 @@
 
 #include "sources/archive/coding.h"
 
-enum { CHOICE_LEAST_GAIN = 10, CHOICE_SAMPLES = 3 /* chunks */ };
+enum { CHOICE_LEAST_GAIN = 10, CHOICE_SAMPLES = 3 /* of chunks */ };
 
 struct coding_offer {
     const struct coding *coding;

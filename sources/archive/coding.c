@@ -2,9 +2,9 @@
 
 #include "base/checked.h"
 #include "base/little_endian.h"
+#include "remote/crc.h"
 
 #include <string.h>
-#include <zlib.h>
 
 static const struct coding *const codings[] = {
     planes_codings, fields_codings, codes_codings, computed_codings, scaled_codings, difference_codings,
@@ -48,11 +48,6 @@ enum { CHECK_MAGIC = 0x184D2A50, CHECK_AT = 8, CHECK_CRC = 4, CHECK_BYTES = CHEC
 static size_t check_bytes(const struct coding *coding)
 {
     return coding->input == CODING_ALONE ? 0 : CHECK_BYTES;
-}
-
-static uint32_t crc_of(const void *bytes, size_t n)
-{
-    return (uint32_t)crc32(crc32(0, NULL, 0), bytes, (uInt)n);
 }
 
 size_t coding_bound(const struct coding *coding, size_t n_bytes)

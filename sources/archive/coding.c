@@ -70,6 +70,15 @@ bool coding_encode(const struct coding *coding, struct coder *coder, const struc
     return true;
 }
 
+bool coding_check(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                  const void *frames, size_t length, const void *bytes, void *room, struct error *error)
+{
+    return coding->decode(coding, coder, chunk, frames, length - check_bytes(coding), room, error) &&
+           (memcmp(room, bytes, chunk->n_bytes) == 0 ||
+            error_set(error, "coding %s does not give back what it was given; this machine's memory may be damaged",
+                      coding->name));
+}
+
 bool coding_decode(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
                    const void *frames, size_t length, void *bytes, struct error *error)
 {

@@ -96,6 +96,11 @@ size_t coding_bound(const struct coding *coding, size_t n_bytes);
 bool coding_encode(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
                    const void *bytes, void *out, size_t *ret_length, struct error *error);
 
+/* Decodes what coding_encode() gave for a chunk into `room`; fails if these are not the chunk's bytes. The CRC-32 is
+ * not computed again: equal bytes have the same. */
+bool coding_check(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,
+                  const void *frames, size_t length, const void *bytes, void *room, struct error *error);
+
 /* Decodes a chunk into chunk->n_bytes bytes, which are undefined after a failure. The error names neither the file nor
  * the chunk. */
 bool coding_decode(const struct coding *coding, struct coder *coder, const struct coding_chunk *chunk,

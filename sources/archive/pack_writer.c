@@ -15,7 +15,9 @@ struct coded {
     struct coder *coder;
     const unsigned char *bytes;
     unsigned char *frames; /* of the size of the bound of a chunk of the tensor */
-    size_t length;         /* of the frames */
+    unsigned char *decoded;
+    float *values; /* of its input */
+    size_t length; /* of the frames */
     bool failed;
     struct error error;
 };
@@ -31,6 +33,8 @@ struct batch {
 struct pack_writer {
     pack_put *put;
     void *context;
+    void (*work)(void *context); /* beside coding */
+    void *work_context;
     struct pack_writer_tensor tensor; /* the last */
     uint64_t taken;                   /* its bytes that are written */
     unsigned char *chunk;             /* what has come of the next one */
@@ -60,11 +64,19 @@ void pack_writer_free(struct pack_writer *writer)
         struct coded *coded = &writer->batches[i / AT_ONCE].coded[i % AT_ONCE];
         coder_free(coded->coder);
         free(coded->frames);
+        free(coded->decoded);
+        free(coded->values);
     }
     buffer_free(&writer->list);
     buffer_free(&writer->sizes);
     free(writer->chunk);
     free(writer);
+}
+
+void pack_writer_beside(struct pack_writer *writer, void (*work)(void *context), void *context)
+{
+    writer->work = work;
+    writer->work_context = context;
 }
 
 static void put_input(struct json_writer *json, const struct pack_writer_tensor *tensor)
@@ -163,38 +175,77 @@ static size_t bytes_of(const struct pack_writer *writer, size_t i)
     return left < whole ? (size_t)left : whole;
 }
 
+/* The input's values for a chunk, which are read once for coding and checking. */
+struct input_values {
+    const void *values;
+    size_t n_bytes;
+};
+
+static bool give_values(void *context, uint64_t first, size_t count, void *out, struct error *error)
+{
+    const struct input_values *input = context;
+    (void)first, (void)count, (void)error;
+    memcpy(out, input->values, input->n_bytes);
+    return true;
+}
+
+/* Reads them into the room of `coded`. */
+static bool read_values(struct pack_writer *writer, struct coded *coded, const struct coding_chunk *chunk,
+                        struct input_values *ret_input, struct error *error)
+{
+    const struct coding *coding = writer->tensor.coding;
+    const bool decodes = coding->input == CODING_VALUES;
+    const struct coding_input input =
+        decodes ? pack_input_values(&writer->tensor.input) : pack_input_bytes(&writer->tensor.input);
+    const size_t count = chunk->n_bytes / coding->unit_bytes * coding->unit_values;
+    *ret_input = (struct input_values){coded->values, count * (decodes ? sizeof(float) : coding->unit_bytes)};
+    return coding->input == CODING_ALONE || input.read(input.context, chunk->first, count, coded->values, error);
+}
+
 static void code_chunk(struct pack_writer *writer, size_t i)
 {
     struct coded *coded = &writer->coded->coded[i];
     const struct coding *coding = writer->tensor.coding;
-    const struct coding_input input = coding->input == CODING_VALUES ? pack_input_values(&writer->tensor.input)
-                                                                     : pack_input_bytes(&writer->tensor.input);
     const uint64_t at = writer->taken + i * coding_chunk_bytes(coding);
+    struct input_values values;
+    const struct coding_input input = {give_values, &values};
     const struct coding_chunk chunk = {at / coding->unit_bytes * coding->unit_values, bytes_of(writer, i),
                                        coding->input != CODING_ALONE ? &input : NULL};
     coded->failed =
-        !coding_encode(coding, coded->coder, &chunk, coded->bytes, coded->frames, &coded->length, &coded->error);
+        !read_values(writer, coded, &chunk, &values, &coded->error) ||
+        !coding_encode(coding, coded->coder, &chunk, coded->bytes, coded->frames, &coded->length, &coded->error) ||
+        !coding_check(coding, coded->coder, &chunk, coded->frames, coded->length, coded->bytes, coded->decoded,
+                      &coded->error);
 }
+
+enum { PUT, WORK, CODE };
 
 static void put_or_code(void *context, size_t i)
 {
     struct pack_writer *writer = context;
-    if (i == 0)
+    if (i == PUT)
         put_waiting(writer);
-    else
-        code_chunk(writer, i - 1);
+    else if (i >= CODE)
+        code_chunk(writer, i - CODE);
+    else if (writer->work != NULL)
+        writer->work(writer->work_context);
 }
 
 /* Codes the next chunks, which lie one after the other, and puts those before. */
 static bool write_chunks(struct pack_writer *writer, const unsigned char *bytes, size_t n, struct error *error)
 {
-    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
+    const struct coding *coding = writer->tensor.coding;
+    const size_t whole = coding_chunk_bytes(coding);
     struct batch *batch = writer->coded;
     for (size_t i = 0; i < n; i++) {
-        batch->coded[i].bytes = bytes + i * whole;
-        batch->coded[i].frames = memory_resize(batch->coded[i].frames, coding_bound(writer->tensor.coding, whole));
+        struct coded *coded = &batch->coded[i];
+        coded->bytes = bytes + i * whole;
+        coded->frames = memory_resize(coded->frames, coding_bound(coding, whole));
+        coded->decoded = memory_resize(coded->decoded, whole);
+        if (coding->input != CODING_ALONE)
+            coded->values = memory_resize(coded->values, CODING_CHUNK * sizeof *coded->values);
     }
-    pool_run(n + 1, put_or_code, writer);
+    pool_run(CODE + n, put_or_code, writer);
     for (size_t i = 0; i < n; i++) {
         const struct coded *coded = &batch->coded[i];
         if (coded->failed) {

@@ -1,5 +1,6 @@
 /* Writing a pack (pack.h): tensors one after the other, then the index. Bytes leave in order; nothing is held but
- * some chunks and the index. Chunks leave while the next ones are coded, so an error may come with a later call. */
+ * some chunks and the index. Each chunk is decoded again once it is coded, and compared. Chunks leave while the next
+ * ones are coded, so an error may come with a later call. */
 #pragma once
 
 #include "sources/archive/pack.h"
@@ -12,6 +13,10 @@ struct pack_writer;
 /* Makes a writer, whose chunks are coded by the caller's pool (base/pool.h). */
 struct pack_writer *pack_writer_new(pack_put *put, void *context);
 void pack_writer_free(struct pack_writer *writer); /* NULL is allowed */
+
+/* Sets what is done beside coding, on any thread: `work` is called once for each few chunks that are coded, never
+ * twice at a time, until another is set. */
+void pack_writer_beside(struct pack_writer *writer, void (*work)(void *context), void *context);
 
 /* Begins a tensor. Its bytes follow, in pieces of any length, `length` in all; `digest` is theirs. */
 struct pack_writer_tensor {

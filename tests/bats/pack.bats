@@ -159,6 +159,19 @@ same_tree() {
     [[ $output == *damaged* ]]
 }
 
+@test "pack: a tensor that is too large to be held is read twice" {
+    rm -rf huge huge.wfs
+    mkdir huge
+    header='{"w":{"dtype":"U8","shape":[143654912],"data_offsets":[0,143654912]}}'
+    printf '%b%s' "\\x$(printf %x ${#header})\\0\\0\\0\\0\\0\\0\\0" "$header" >huge/model.safetensors
+    truncate -s $((143654912 + 8 + ${#header})) huge/model.safetensors
+    printf last | dd of=huge/model.safetensors bs=1 seek=143654000 conv=notrunc status=none
+    "$WFS" pack huge.wfs huge >/dev/null
+    run -0 "$WFS" verify huge.wfs
+    "$WFS" cat huge.wfs files/huge/model.safetensors | cmp - huge/model.safetensors
+    rm -rf huge huge.wfs
+}
+
 @test "pack: messages say what is wrong with an archive, and results what a user can read" {
     rm -rf broken small small.wfs
     cp -r archive broken

@@ -1,12 +1,12 @@
 #include "fs/cli/pack/packing.h"
 
 #include "base/attempt.h"
-#include "base/pool.h"
 #include "base/report.h"
 #include "base/system.h"
 #include "base/text_index.h"
 #include "fs/cli/pack/packing_bases.h"
 #include "fs/cli/pack/packing_index.h"
+#include "fs/cli/pack/packing_read.h"
 #include "fs/cli/pack/packing_written.h"
 #include "fs/cli/terminal.h"
 #include "sources/archive/location.h"
@@ -17,16 +17,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    HELD = 32 << 20,      /* bytes of the largest extent that is held in memory */
     LARGE_PACK = 1 << 20, /* bytes after which a pack ends with the file: the next file may be coded against it */
-    PIECE = 8 << 20,      /* of larger ones */
+    ROOM = 128 << 20,     /* bytes of a file that are held in memory */
 };
 
 /* Where a tensor of the archive is: `pack` is a number among those of struct packing. */
@@ -61,7 +59,7 @@ struct packing {
     struct files *fresh;        /* with the packs' numbers of above */
     struct pack_writer *writer; /* NULL: nothing is new yet */
     struct text_index inodes;
-    unsigned char *held;
+    unsigned char *room; /* for struct reading */
     struct progress progress;
 };
 
@@ -232,43 +230,43 @@ struct packed_file {
     struct packing *packing;
     size_t entry; /* of packing->fresh */
     struct source *source;
-    struct sha256_ctx hash;
+    struct reading reading;
     uint64_t n_equal; /* bytes that the archive had */
 };
 
-/* An extent whose coding is chosen. */
-struct sampling {
+/* An extent that is stored. */
+struct stored {
     struct packed_file *file;
     const struct packed_extent *extent;
+    const unsigned char *bytes; /* NULL: they are read again */
+    struct digest digest;
 };
 
 static bool read_sample(void *context, uint64_t offset, size_t length, void *out, struct error *error)
 {
-    const struct sampling *sampling = context;
-    const struct packed_extent *extent = sampling->extent;
-    if (extent->length > HELD)
-        return source_read(sampling->file->source, extent->offset + offset, length, out, error);
-    memcpy(out, sampling->file->packing->held + offset, length);
+    const struct stored *stored = context;
+    if (stored->bytes == NULL)
+        return source_read(stored->file->source, stored->extent->offset + offset, length, out, error);
+    memcpy(out, stored->bytes + offset, length);
     return true;
 }
 
-/* Begins a tensor in the new pack; returns where it is. The extent is held if it is small. */
-static bool begin_tensor(struct packed_file *file, const struct packed_extent *extent, const struct digest *digest,
-                         struct known *ret_place, struct error *error)
+/* Begins a tensor in the new pack; returns where it is. */
+static bool begin_tensor(struct stored *stored, struct known *ret_place, struct error *error)
 {
-    struct packing *packing = file->packing;
+    struct packing *packing = stored->file->packing;
+    const struct packed_extent *extent = stored->extent;
     const struct archive_blob unknown = {.size = 0};
-    struct sampling sampling = {file, extent};
     const struct base_query query = {
         .dtype = extent->dtype,
         .name = extent->name != NULL ? pack_name_hash(extent->name, strlen(extent->name)) : 0,
         .length = extent->length,
         .row = extent->row,
         .read = read_sample,
-        .context = &sampling,
+        .context = stored,
     };
     struct pack_writer_tensor tensor = {
-        .length = extent->length, .dtype = extent->dtype, .name = extent->name, .digest = *digest};
+        .length = extent->length, .dtype = extent->dtype, .name = extent->name, .digest = stored->digest};
     if (packing->writer == NULL) {
         if (!blobs_begin(packing->blobs, error))
             return false;
@@ -278,70 +276,78 @@ static bool begin_tensor(struct packed_file *file, const struct packed_extent *e
     if (!bases_choose(packing->bases, &query, &tensor, error))
         return false;
     *ret_place = (struct known){(uint32_t)packing->n_packs - 1, pack_writer_count(packing->writer)};
-    add_known(packing, digest, ret_place->pack, ret_place->tensor);
+    add_known(packing, &stored->digest, ret_place->pack, ret_place->tensor);
     pack_writer_begin(packing->writer, &tensor);
     return true;
 }
 
-/* The same bytes, for two hashes. */
+/* Bytes that are hashed while they are coded. */
 struct hashing {
-    struct sha256_ctx *hashes[2];
+    struct sha256_ctx hash;
     const unsigned char *bytes;
-    size_t length;
+    size_t left;
 };
 
-static void hash_one(void *context, size_t index)
+static void hash_some(void *context)
 {
-    const struct hashing *hashing = context;
-    sha256_update(hashing->hashes[index], hashing->length, hashing->bytes);
+    enum { STEP = 2 << 20 /* bytes */ };
+    struct hashing *hashing = context;
+    const size_t n = hashing->left < STEP ? hashing->left : STEP;
+    sha256_update(&hashing->hash, n, hashing->bytes);
+    hashing->bytes += n;
+    hashing->left -= n;
 }
 
-/* Hashes an extent, for the file too; holds it in packing->held if it is small. */
-static bool hash_extent(struct packed_file *file, const struct packed_extent *extent, struct digest *ret_digest,
-                        struct error *error)
+/* Writes an extent that is read again. Fails if its bytes are others now: no other check would tell. */
+static bool write_again(const struct stored *stored, struct error *error)
 {
-    struct sha256_ctx hash;
-    struct hashing hashing = {{&hash, &file->hash}, file->packing->held, 0};
-    size_t piece = extent->length <= HELD ? HELD : PIECE;
-    sha256_init(&hash);
-    for (uint64_t at = 0; at < extent->length; at += hashing.length) {
-        hashing.length = (size_t)(extent->length - at < piece ? extent->length - at : piece);
-        if (!source_read(file->source, extent->offset + at, hashing.length, file->packing->held, error))
-            return false;
-        pool_run(2, hash_one, &hashing);
-        progress_add(&file->packing->progress, hashing.length);
-    }
-    sha256_digest(&hash, sizeof ret_digest->bytes, ret_digest->bytes);
-    return true;
-}
-
-static bool write_extent(struct packed_file *file, const struct packed_extent *extent, struct error *error)
-{
-    struct packing *packing = file->packing;
-    if (extent->length <= HELD)
-        return pack_writer_add(packing->writer, packing->held, (size_t)extent->length, error);
+    enum { PIECE = 8 << 20 /* bytes */ };
+    const struct packing *packing = stored->file->packing;
+    const struct packed_extent *extent = stored->extent;
+    struct hashing hashing;
+    struct digest digest;
+    sha256_init(&hashing.hash);
+    pack_writer_beside(packing->writer, hash_some, &hashing);
     for (uint64_t at = 0, n; at < extent->length; at += n) {
         n = extent->length - at < PIECE ? extent->length - at : PIECE;
-        if (!source_read(file->source, extent->offset + at, (size_t)n, packing->held, error) ||
-            !pack_writer_add(packing->writer, packing->held, (size_t)n, error))
+        if (!source_read(stored->file->source, extent->offset + at, (size_t)n, packing->room, error))
             return false;
+        hashing.bytes = packing->room;
+        hashing.left = (size_t)n;
+        if (!pack_writer_add(packing->writer, packing->room, (size_t)n, error))
+            return false;
+        while (hashing.left > 0)
+            hash_some(&hashing);
     }
-    return true;
+    sha256_digest(&hashing.hash, sizeof digest.bytes, digest.bytes);
+    return digest_same(&digest, &stored->digest) ||
+           error_set(error, "%s: changed while it was packed; pack it again", source_name(stored->file->source));
+}
+
+/* Writes an extent while the next one is read. */
+static bool write_extent(const struct stored *stored, struct error *error)
+{
+    struct pack_writer *writer = stored->file->packing->writer;
+    if (stored->bytes == NULL)
+        return write_again(stored, error);
+    pack_writer_beside(writer, reading_ahead, &stored->file->reading);
+    return pack_writer_add(writer, stored->bytes, (size_t)stored->extent->length, error);
 }
 
 static bool add_extent(struct packed_file *file, const struct packed_extent *extent, struct error *error)
 {
     struct packing *packing = file->packing;
-    struct digest digest;
+    struct stored stored = {.file = file, .extent = extent};
     struct known place;
     size_t number;
-    if (!hash_extent(file, extent, &digest, error))
+    if (!reading_next(&file->reading, &stored.digest, &stored.bytes, error))
         return false;
-    if (text_index_find(&packing->digests, (const char *)digest.bytes, sizeof digest.bytes, &number) &&
+    progress_add(&packing->progress, extent->length);
+    if (text_index_find(&packing->digests, (const char *)stored.digest.bytes, sizeof stored.digest.bytes, &number) &&
         is_whole(packing, packing->known[number].pack, 0)) {
         place = packing->known[number];
         file->n_equal += extent->length;
-    } else if (!begin_tensor(file, extent, &digest, &place, error) || !write_extent(file, extent, error)) {
+    } else if (!begin_tensor(&stored, &place, error) || !write_extent(&stored, error)) {
         return false;
     }
     files_add_segment(packing->fresh, file->entry,
@@ -361,6 +367,7 @@ static bool add_extents(struct packed_file *file, const char *name, struct error
     size_t count;
     struct packed_extent *extents = extents_of(file->source, name, &count);
     bool good = true;
+    file->reading = reading_of(file->source, extents, count, file->packing->room, ROOM);
     for (size_t i = 0; good && i < count; i++)
         good = add_extent(file, &extents[i], error);
     extents_free(extents, count);
@@ -389,14 +396,13 @@ static bool read_file(struct packing *packing, size_t index, int fd, struct erro
         *entry->path != '\0' ? arena_printf(arena, "%s/%s", packing->scan->source, entry->path) : packing->scan->source;
     struct packed_file file = {.packing = packing, .entry = index, .source = source_file_open(fd, path, error)};
     uint64_t before = packing->writer != NULL ? pack_writer_bytes(packing->writer) : 0;
-    sha256_init(&file.hash);
     bool good = file.source != NULL && check_unchanged(packing, entry, fd, error) && add_extents(&file, path, error) &&
                 check_unchanged(packing, entry, fd, error);
     source_close(file.source);
     arena_free(arena);
     if (!good)
         return false;
-    sha256_digest(&file.hash, sizeof entry->digest.bytes, entry->digest.bytes);
+    sha256_digest(&file.reading.file_hash, sizeof entry->digest.bytes, entry->digest.bytes);
     packing->fresh->entries[index].digest = entry->digest;
     packing->sums->n_files++;
     packing->sums->n_bytes += (uint64_t)entry->status.st_size;
@@ -516,19 +522,16 @@ static bool add_files(struct packing *packing, struct error *error)
 
 /* The new pack. */
 
-/* Decodes the new pack, and compares each tensor with what was read. The pack stays open: its tensors may be bases. */
-static bool check_pack(struct packing *packing, const struct archive_blob *blob, struct error *error)
+/* Opens the new pack, whose chunks were decoded when they were coded. It stays open: its tensors may be bases. */
+static bool open_new_pack(struct packing *packing, const struct archive_blob *blob, struct error *error)
 {
     struct source *source = archive_open_blob(packing->old, &blob->digest, error);
     struct pack *pack = source != NULL ? pack_open(source, find_pack, packing, error) : NULL;
-    bool good = pack != NULL && packing_check(pack, packing->path, error);
-    if (good) {
-        packing->readers[packing->n_packs - 1] = pack;
-        bases_add_pack(packing->bases, pack, &blob->digest);
-    } else {
-        pack_close(pack);
-    }
-    return good;
+    if (pack == NULL)
+        return false;
+    packing->readers[packing->n_packs - 1] = pack;
+    bases_add_pack(packing->bases, pack, &blob->digest);
+    return true;
 }
 
 /* Ends the new pack, if there is one. */
@@ -544,7 +547,7 @@ static bool end_pack(struct packing *packing, struct error *error)
         return false;
     packing->packs[packing->n_packs - 1] = blob;
     packing->sums->n_written += blob.size;
-    return check_pack(packing, &blob, error);
+    return open_new_pack(packing, &blob, error);
 }
 
 /* The list and the manifest. */
@@ -626,7 +629,7 @@ bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, s
                               .arena = arena_new(),
                               .sums = ret_sums,
                               .keeps_folders = keeps_folders,
-                              .held = memory_alloc(HELD),
+                              .room = memory_alloc(ROOM),
                               .bases = bases_new()};
     *ret_sums = (struct packing_sums){0};
     bool good = learn(&packing, error);
@@ -640,7 +643,7 @@ bool packing_run(struct blobs *blobs, const char *archive, struct scan *scans, s
     free(packing.readers);
     free(packing.states);
     text_index_free(&packing.digests);
-    free(packing.held);
+    free(packing.room);
     free(packing.packs);
     free(packing.known);
     free(packing.members);

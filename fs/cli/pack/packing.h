@@ -1,8 +1,8 @@
 /* Putting sources into an archive, for `wfs pack` (cmd_pack.c).
  *
  * A source is scanned first: what is no file, folder or link is refused before anything is written. Each file is read
- * once, or twice where a tensor is too large to be held; equal bytes are stored once in the archive. What was written
- * is decoded again and compared before the index names it. */
+ * once, or twice where a tensor is too large to be held; equal bytes are stored once in the archive. Each chunk is
+ * decoded again as soon as it is coded, and compared with what was read. */
 #pragma once
 
 #include "fs/lib/blobs.h"

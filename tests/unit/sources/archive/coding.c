@@ -108,8 +108,22 @@ static void tensor_free(const struct tensor *tensor)
     free(tensor->frames);
 }
 
+/* Reports whether frames pass as those of their chunk, and as no others'. */
+static bool is_checked(const struct tensor *tensor, const struct coding_chunk *chunk, size_t length,
+                       unsigned char *bytes, unsigned char *room)
+{
+    struct error unsaid;
+    if (!coding_check(tensor->coding, tensor->coder, chunk, tensor->frames, length, bytes, room, &unsaid))
+        return false;
+    bytes[chunk->n_bytes - 1] ^= 1;
+    bool passes = coding_check(tensor->coding, tensor->coder, chunk, tensor->frames, length, bytes, room, &unsaid);
+    bytes[chunk->n_bytes - 1] ^= 1;
+    return !passes;
+}
+
 static bool chunk_returns(struct tensor *tensor, size_t at)
 {
+    enum { LARGE = 1 << 14 };
     struct error error;
     size_t whole = coding_chunk_bytes(tensor->coding), left = tensor->n_bytes - at, n = left < whole ? left : whole;
     const struct coding_chunk chunk = {
@@ -124,7 +138,8 @@ static bool chunk_returns(struct tensor *tensor, size_t at)
     for (size_t i = 0; i < ROOM; i++)
         if (tensor->frames[bound + i] != GUARD || tensor->decoded[at + n + i] != GUARD)
             return false;
-    return length <= bound && memcmp(tensor->decoded + at, tensor->bytes + at, n) == 0;
+    return length <= bound && memcmp(tensor->decoded + at, tensor->bytes + at, n) == 0 &&
+           (n == 0 || n > LARGE || is_checked(tensor, &chunk, length, tensor->bytes + at, tensor->decoded + at));
 }
 
 static bool tensor_returns(const struct coding *coding, struct coder *coder, size_t n_units, size_t kind)

@@ -9,6 +9,10 @@
 
 #include <stddef.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 enum { K_MOST_SUB_BLOCKS = 16, K_MOST_SHARE = 32 };
 
 enum k_kind {
@@ -65,7 +69,7 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
     }
 
 /* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block; its codes are defined in
- * k_codes_block(). */
+ * k_codes(). */
 #define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
     DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
     DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
@@ -87,27 +91,61 @@ bool q45_store_scales(const float *scales, const float *minimums, uint8_t *block
 void q45_store_weighted_scales(const float *scales, const float *minimums, const float *weights, uint8_t *block);
 void q45_load_scales(const uint8_t *block, float *ret_scales, float *ret_minimums);
 
-/* The codes of a K format from its scales (codes.h), in loops that the compiler turns into vectors at each level. */
+/* The codes of a K format from its scales (codes.h). */
 
-static inline void k_codes_block(const struct k_format *format, const float *restrict values, uint8_t *block)
+/* Computes the levels of a sub-block. */
+typedef void k_levels(const struct k_format *format, const float *values, float scale, float minimum, uint8_t *levels);
+
+static inline void k_levels_portable(const struct k_format *format, const float *restrict values, float scale,
+                                     float minimum, uint8_t *restrict levels)
 {
-    uint8_t levels[K_ELEMENTS];
-    float scales[K_MOST_SUB_BLOCKS], minimums[K_MOST_SUB_BLOCKS], low = (float)format->low, high = (float)format->high;
-    const int n = format->sub_elements;
-    format->load_scales(block, scales, minimums);
-    for (int j = 0; j < K_ELEMENTS / n; j++) {
-        const float scale = scales[j], minimum = minimums[j];
-        const int mask = scale != 0 ? 0xff : 0; /* codes that have no effect are 0 */
-        for (int i = j * n; i < (j + 1) * n; i++)
-            levels[i] = (uint8_t)((int)(k_level((values[i] + minimum) / scale, low, high) - low) & mask);
-    }
-    format->pack(levels, block);
+    const float low = (float)format->low, high = (float)format->high;
+    const int mask = scale != 0 ? 0xff : 0; /* codes that have no effect are 0 */
+    for (int i = 0; i < format->sub_elements; i++)
+        levels[i] = (uint8_t)((int)(k_level((values[i] + minimum) / scale, low, high) - low) & mask);
 }
 
-static inline void k_codes(const struct k_format *format, const float *values, uint8_t *block, size_t n_blocks)
+#if defined(__x86_64__)
+/* Returns eight levels. Compilers compare and blend for k_level(), which takes twice as long. */
+FOR_AVX2 static inline __m256i k_eight_levels(const float *values, __m256 scale, __m256 minimum, __m256 low,
+                                              __m256 high)
 {
-    for (size_t i = 0; i < n_blocks; i++, values += K_ELEMENTS, block += format->block_bytes)
-        k_codes_block(format, values, block);
+    const __m256 round = _mm256_set1_ps(K_ROUND);
+    const __m256 level = _mm256_div_ps(_mm256_add_ps(_mm256_loadu_ps(values), minimum), scale);
+    const __m256 within = _mm256_min_ps(_mm256_max_ps(level, low), high);
+    return _mm256_cvttps_epi32(_mm256_sub_ps(_mm256_sub_ps(_mm256_add_ps(within, round), round), low));
+}
+
+FOR_AVX2 static inline void k_levels_avx2(const struct k_format *format, const float *values, float scale,
+                                          float minimum, uint8_t *levels)
+{
+    enum { STEP = 16 };
+    const __m256 scales = _mm256_set1_ps(scale), minimums = _mm256_set1_ps(minimum);
+    const __m256 low = _mm256_set1_ps((float)format->low), high = _mm256_set1_ps((float)format->high);
+    const __m128i mask = _mm_set1_epi8(scale != 0 ? -1 : 0);
+    for (int i = 0; i < format->sub_elements; i += STEP) {
+        const __m256i first = k_eight_levels(values + i, scales, minimums, low, high);
+        const __m256i second = k_eight_levels(values + i + STEP / 2, scales, minimums, low, high);
+        const __m256i words = _mm256_permute4x64_epi64(_mm256_packus_epi32(first, second), 0xD8);
+        const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+        _mm_storeu_si128((__m128i *)(void *)(levels + i), _mm_and_si128(bytes, mask));
+    }
+}
+#define k_levels_avx512 k_levels_avx2
+#endif
+
+static inline void k_codes(const struct k_format *format, k_levels *levels_of, const float *values, uint8_t *block,
+                           size_t n_blocks)
+{
+    const int n = format->sub_elements;
+    for (size_t i = 0; i < n_blocks; i++, values += K_ELEMENTS, block += format->block_bytes) {
+        uint8_t levels[K_ELEMENTS];
+        float scales[K_MOST_SUB_BLOCKS], minimums[K_MOST_SUB_BLOCKS];
+        format->load_scales(block, scales, minimums);
+        for (int j = 0; j < K_ELEMENTS / n; j++)
+            levels_of(format, values + j * n, scales[j], minimums[j], levels + j * n);
+        format->pack(levels, block);
+    }
 }
 
 /* Defines NAME_scale_form from NAME_format, the place of the F16 unit of its scales and its other fields. A code is
@@ -127,9 +165,9 @@ static inline void k_codes(const struct k_format *format, const float *values, u
     };
 
 /* Defines NAME_codes_LEVEL from NAME_format. */
-#define DEFINE_K_CODES(name)                                                                                           \
-    static inline void name##_codes(const float *values, void *blocks, size_t n_blocks)                                \
+#define DEFINE_K_CODES_AT(name, level, ...)                                                                            \
+    __VA_ARGS__ static void name##_codes_##level(const float *values, void *blocks, size_t n_blocks)                   \
     {                                                                                                                  \
-        k_codes(&name##_format, values, blocks, n_blocks);                                                             \
-    }                                                                                                                  \
-    DEFINE_LEVELS(DEFINE_CODES_AT, name##_codes)
+        k_codes(&name##_format, k_levels_##level, values, blocks, n_blocks);                                           \
+    }
+#define DEFINE_K_CODES(name) DEFINE_LEVELS(DEFINE_K_CODES_AT, name)

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { BLOCK = 256, LANES = 8, MOST_PARTS = 16 };
+enum { BLOCK = SCALE_GUESS_BLOCK, LANES = 8, MOST_PARTS = 16 };
 
 extern const struct dtype q2_k_dtype, q3_k_dtype, q4_k_dtype, q5_k_dtype, q6_k_dtype, iq4_xs_dtype;
 
@@ -48,13 +48,6 @@ static inline void find_extremes(const float *values, size_t n_parts, struct ext
     }
 }
 
-#define DEFINE_EXTREMES_AT(name, level, ...)                                                                           \
-    __VA_ARGS__ static void name##_##level(const float *values, size_t n_parts, struct extremes *extremes)             \
-    {                                                                                                                  \
-        name(values, n_parts, extremes);                                                                               \
-    }
-DEFINE_LEVELS(DEFINE_EXTREMES_AT, find_extremes)
-
 /* NaN becomes the lowest. */
 static unsigned char fit(const struct scale_guess *guess, float scale)
 {
@@ -62,9 +55,11 @@ static unsigned char fit(const struct scale_guess *guess, float scale)
     return (unsigned char)((int)rintf(within) + guess->offset);
 }
 
-static void guess_block(const struct scale_guess *guess, const struct extremes *extremes, const unsigned char *block,
+static void guess_block(const struct scale_guess *guess, const float *values, const unsigned char *block,
                         unsigned char *scales)
 {
+    struct extremes extremes[MOST_PARTS];
+    find_extremes(values, guess->n_parts, extremes);
     const float scale = f16_load(block + guess->scale), minimum = f16_load(block + guess->minimum);
     const bool shares = guess->masks[1] != 0;
     for (size_t i = 0; i < guess->n_parts; i++) {
@@ -81,24 +76,25 @@ static void guess_block(const struct scale_guess *guess, const struct extremes *
     }
 }
 
-static void (*const finders[CPU_LEVELS])(const float *, size_t, struct extremes *) = {
-    [CPU_PORTABLE] = find_extremes_portable,
-    [CPU_AVX2] = ON_X86(find_extremes_avx2),
-    [CPU_AVX512] = ON_X86(find_extremes_avx512),
+static scale_guess_block *const kernels[CPU_LEVELS] = {
+    [CPU_PORTABLE] = guess_block,
+    [CPU_AVX2] = ON_X86(scale_guess_block_avx2),
 };
+
+void scale_guess_make_at(enum cpu_level level, const struct scale_guess *guess, const float *values,
+                         const unsigned char *blocks, size_t n_blocks, unsigned char *ret_scales)
+{
+    const size_t n_scales = guess->has_minimums && guess->masks[1] == 0 ? 2 * guess->n_parts : guess->n_parts;
+    while (kernels[level] == NULL)
+        level--;
+    for (size_t i = 0; i < n_blocks; i++, blocks += guess->dtype->block_bytes, ret_scales += n_scales)
+        kernels[level](guess, values + i * BLOCK, blocks, ret_scales);
+}
 
 void scale_guess_make(const struct scale_guess *guess, const float *values, const unsigned char *blocks,
                       size_t n_blocks, unsigned char *ret_scales)
 {
-    const size_t n_scales = guess->has_minimums && guess->masks[1] == 0 ? 2 * guess->n_parts : guess->n_parts;
-    struct extremes extremes[MOST_PARTS];
-    int level = (int)cpu_level();
-    while (finders[level] == NULL)
-        level--;
-    for (size_t i = 0; i < n_blocks; i++, blocks += guess->dtype->block_bytes, ret_scales += n_scales) {
-        finders[level](values + i * BLOCK, guess->n_parts, extremes);
-        guess_block(guess, extremes, blocks, ret_scales);
-    }
+    scale_guess_make_at(cpu_level(), guess, values, blocks, n_blocks, ret_scales);
 }
 
 void scale_guess_subtract(const struct scale_guess *guess, unsigned char *scales, const unsigned char *guesses,

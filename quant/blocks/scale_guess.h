@@ -5,6 +5,8 @@
 
 #include "quant/blocks/dtype.h"
 
+enum { SCALE_GUESS_BLOCK = 256 /* values */ };
+
 struct scale_guess {
     const struct dtype *dtype;
     uint8_t scale, minimum; /* offsets of F16 scales in a block; the same if the type has no minimums */
@@ -23,6 +25,15 @@ const struct scale_guess *scale_guess_of(const struct dtype *dtype);
  * has them (sources/archive/block_planes.h), and one for each minimum after those, unless they share a byte. */
 void scale_guess_make(const struct scale_guess *guess, const float *values, const unsigned char *blocks,
                       size_t n_blocks, unsigned char *ret_scales);
+
+/* The same by the fastest kernel of a level or below. All give the same bytes. */
+void scale_guess_make_at(enum cpu_level level, const struct scale_guess *guess, const float *values,
+                         const unsigned char *blocks, size_t n_blocks, unsigned char *ret_scales);
+
+/* Guesses the scales of one block. */
+typedef void scale_guess_block(const struct scale_guess *guess, const float *values, const unsigned char *block,
+                               unsigned char *ret_scales);
+scale_guess_block scale_guess_block_avx2;
 
 /* Take guesses from scales, number by number, and add them again. */
 void scale_guess_subtract(const struct scale_guess *guess, unsigned char *scales, const unsigned char *guesses,

@@ -127,16 +127,19 @@ static bool decode(const struct coding *coding, struct coder *coder, const struc
 
 #define MLX(n_bits) MLX_TYPES(n_bits, 32), MLX_TYPES(n_bits, 64), MLX_TYPES(n_bits, 128)
 
-#define INTEGERS(n_bits, columns, type, of_type)                                                                       \
-    COMPUTED("int-" #n_bits "-" #columns "-" type "-codes", columns, (n_bits) * (columns) / 8, i32_dtype,              \
-             compute_groups,                                                                                           \
-             FORM({1, columns, SCALE_SYMMETRIC, CODE_INTEGER, n_bits, n_bits, true}, GROUP_CODES, &(of_type))),        \
-        COMPUTED("int-" #n_bits "-" #columns "-" type "-scale", columns, 2, of_type, compute_groups,                   \
-                 FORM({1, columns, SCALE_SYMMETRIC, CODE_INTEGER, n_bits, n_bits, true}, GROUP_SCALES, &(of_type)))
+#define INTEGERS(engine, scale, n_bits, columns, type, of_type)                                                        \
+    COMPUTED(engine "-" #n_bits "-" #columns "-" type "-codes", columns, (n_bits) * (columns) / 8, i32_dtype,          \
+             compute_groups, FORM({1, columns, scale, CODE_INTEGER, n_bits, n_bits, true}, GROUP_CODES, &(of_type))),  \
+        COMPUTED(engine "-" #n_bits "-" #columns "-" type "-scale", columns, 2, of_type, compute_groups,               \
+                 FORM({1, columns, scale, CODE_INTEGER, n_bits, n_bits, true}, GROUP_SCALES, &(of_type)))
+
+#define INTEGERS_OF_TYPES(engine, scale, n_bits, columns)                                                              \
+    INTEGERS(engine, scale, n_bits, columns, "BF16", bf16_dtype),                                                      \
+        INTEGERS(engine, scale, n_bits, columns, "F16", f16_dtype)
 
 #define INTEGERS_IN_GROUPS(columns)                                                                                    \
-    INTEGERS(4, columns, "BF16", bf16_dtype), INTEGERS(4, columns, "F16", f16_dtype),                                  \
-        INTEGERS(8, columns, "BF16", bf16_dtype), INTEGERS(8, columns, "F16", f16_dtype)
+    INTEGERS_OF_TYPES("int", SCALE_SYMMETRIC, 4, columns), INTEGERS_OF_TYPES("int", SCALE_SYMMETRIC, 8, columns),      \
+        INTEGERS_OF_TYPES("uint", SCALE_ASYMMETRIC, 4, columns)
 
 #define FLOATS(engine, n_bits, columns, type, of_type, ...)                                                            \
     COMPUTED(engine "-" #n_bits "-" #columns "-" type "-codes", columns, (n_bits) * (columns) / 8, u32_dtype,          \

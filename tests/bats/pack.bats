@@ -70,10 +70,10 @@ same_tree() {
     chmod u+w ladder/hf/model.safetensors
     dd if=/dev/zero of=ladder/hf/model.safetensors bs=1 seek=200000 count=2000 conv=notrunc status=none # 0 has codes, too
     "$WFS" cp ladder/hf gguf/model-{F16,Q8_0,Q4_0,Q5_1,Q2_K,Q3_K_M,Q4_K_M,Q5_K_M,Q6_K,IQ4_XS,IQ4_NL}.gguf ladder
-    "$WFS" cp -r ladder/hf mlx/{4bit,8bit,mxfp4,nvfp4} compressed-tensors/{FP8_DYNAMIC,MXFP4A16,NVFP4A16,W4A16,W8A8} fp8/block bitsandbytes/{fp4,nf4} ladder
+    "$WFS" cp -r ladder/hf mlx/{4bit,8bit,mxfp4,nvfp4} compressed-tensors/{FP8_DYNAMIC,MXFP4A16,NVFP4A16,W4A16,W4A16_ASYM,W8A8} fp8/block bitsandbytes/{fp4,nf4} ladder
     "$WFS" pack ladder.wfs ladder >log
     # codes, scales and biases follow from the weights
-    [ "$(grep -cE '^ladder/(4bit|8bit|mxfp4|nvfp4|W4A16|fp4|nf4)/model.safetensors: .* [1-9][.][0-9]+ kB written$' log)" -eq 7 ]
+    [ "$(grep -cE '^ladder/(4bit|8bit|mxfp4|nvfp4|W4A16|W4A16_ASYM|fp4|nf4)/model.safetensors: .* [1-9][.][0-9]+ kB written$' log)" -eq 8 ]
     # codes of 8 bits, and of groups of 32, from one scale for each row, block or group
     [ "$(grep -cE '^ladder/(FP8_DYNAMIC|MXFP4A16|W8A8|block)/model.safetensors: .* [12]?[0-9][.][0-9]+ kB written$' log)" -eq 4 ]
     # of groups of 16 too, whose scales are an eighth of such a file

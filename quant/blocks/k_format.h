@@ -68,8 +68,7 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
             decode_##name((const uint8_t *)blocks + i * (block_bytes), values + i * K_ELEMENTS);                       \
     }
 
-/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block; its codes are defined in
- * k_codes(). */
+/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block, and its codes by k_codes(). */
 #define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
     DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
     DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \

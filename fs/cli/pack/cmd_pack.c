@@ -344,7 +344,7 @@ const struct command pack_command = {
     .text =
         "An archive is a directory, an OCI image layout. Each SOURCE, a file or a directory, goes in under its last "
         "name, in addition to what the archive has of that name. Equal tensors are stored once, whatever files "
-        "they are in. What was written is read back and compared before the archive names it. FIFOs, sockets and "
+        "they are in. What was coded is decoded and compared before the archive names it. FIFOs, sockets and "
         "devices are refused. With --replace, a fresh process then reads every file back from the disk "
         "through the archive, and only if all are equal the originals are removed; a file stays that has changed, "
         "is open for writing, has a link elsewhere, is on another file system, or is reached by a link.",

@@ -1,4 +1,4 @@
-/* What is done to packs once they are written: they are read back (packing_check.c) and written anew
+/* What is done to packs after the run that wrote them: they are checked (packing_check.c) and written anew
  * (packing_rewrite.c), and their originals are removed (packing_replace.c). */
 #pragma once
 
@@ -6,9 +6,9 @@
 #include "fs/lib/blobs.h"
 #include "sources/archive/pack.h"
 
-/* Reading back what was written. */
+/* Checking packs of earlier runs before their tensors are used again, and those that were written anew. */
 
-/* Decodes every tensor of a new pack, several at once, and compares its SHA-256. Errors name `archive`. */
+/* Decodes every tensor of a pack, several at once, and compares its SHA-256. Errors name `archive`. */
 bool packing_check(struct pack *pack, const char *archive, struct error *error);
 
 /* Reports whether the bytes of a blob have that SHA-256. */

@@ -20,6 +20,9 @@
 
 enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000, SHOWN_NAME = 200, SHOWN_SHAPE = 160 };
 
+/* The shortest text of a tensor that is valid. */
+static const char shortest_entry[] = "\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,0]}";
+
 /* The format's own list: wfs has more dtypes. */
 static const char *const dtype_names[] = {
     "BF16",    "F16", "F32", "F64", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F4",   "F6_E2M3",
@@ -34,7 +37,8 @@ struct shape {
     unsigned rank;
 };
 
-/* A file being read. `tensors` are in the order of the header; `order` is the final order. */
+/* A file being read. `tensors` are in the order of the header, with room for as many as its length allows, most of
+ * which is never touched; `order` is that of their offsets. */
 struct reader {
     struct checkpoint *checkpoint;
     struct source *source;
@@ -47,6 +51,7 @@ struct reader {
     const char **ret_places;            /* of safetensors_read_parts(); NULL: the file has whole tensors */
     bool has_metadata, is_blamed;       /* is_blamed: the error names the file */
     struct shape shapes[RECENT_SHAPES]; /* of earlier tensors, the last first */
+    const struct dtype *dtype;          /* of the last tensor; NULL: there is none yet */
 };
 
 /* Puts the file and the tensor before an error. */
@@ -65,17 +70,16 @@ static const struct dtype *find_dtype(const char *name)
     return NULL;
 }
 
-static bool parse_dtype(const struct json *value, const struct dtype **ret_dtype, struct error *error)
+static bool parse_dtype(struct reader *reader, const struct json *value, struct error *error)
 {
     size_t length;
     const char *name = json_string(value, &length);
     if (name == NULL)
         return error_set(error, value == NULL ? "no dtype" : "dtype is not a string");
-    const struct dtype *dtype = strlen(name) == length ? find_dtype(name) : NULL;
-    if (dtype == NULL)
-        return error_set(error, "unknown dtype '%.40s'", name);
-    *ret_dtype = dtype;
-    return true;
+    if (reader->dtype != NULL && json_string_is(value, reader->dtype->name))
+        return true;
+    reader->dtype = strlen(name) == length ? find_dtype(name) : NULL;
+    return reader->dtype != NULL || error_set(error, "unknown dtype '%.40s'", name);
 }
 
 /* Parses the sizes in an array of integers; `what` names it. */
@@ -113,7 +117,7 @@ static bool parse_fields(struct reader *reader, const struct json *entry, struct
     if (!json_is(entry, JSON_OBJECT))
         return error_set(error, "its description is not an object");
     const struct json *shape_value = json_get(entry, "shape"), *range_value = json_get(entry, "data_offsets");
-    if (!parse_dtype(json_get(entry, "dtype"), &tensor->dtype, error) ||
+    if (!parse_dtype(reader, json_get(entry, "dtype"), error) ||
         !parse_sizes(shape_value, "shape", SHAPE_MAX_RANK, shape, error) ||
         !parse_sizes(range_value, "data_offsets", 2, range, error))
         return false;
@@ -121,6 +125,7 @@ static bool parse_fields(struct reader *reader, const struct json *entry, struct
         return error_set(error, "data_offsets has %zu numbers, expected 2", json_count(range_value));
     if (range[1] < range[0])
         return error_set(error, "data_offsets [%" PRIu64 ", %" PRIu64 "] are reversed", range[0], range[1]);
+    tensor->dtype = reader->dtype;
     tensor->rank = (uint8_t)json_count(shape_value);
     tensor->offset = range[0];
     tensor->length = range[1] - range[0];
@@ -138,7 +143,6 @@ static bool parse_tensor(struct reader *reader, const struct json_member *entry,
     }
     if (!parse_fields(reader, entry->value, &tensor, error))
         return blame(reader, &tensor, error);
-    reader->tensors = memory_grow(reader->tensors, reader->n_tensors, sizeof *reader->tensors);
     reader->tensors[reader->n_tensors++] = tensor;
     return true;
 }
@@ -296,6 +300,7 @@ static bool read_text(void *context, char *to, size_t length, struct error *erro
 /* Parses a copy: a mapping could change between check and use. */
 static bool read_header(struct reader *reader, size_t length, struct error *error)
 {
+    reader->tensors = memory_alloc((length / (sizeof shortest_entry - 1) + 1) * sizeof *reader->tensors);
     if (!json_read_members(read_text, reader, length, take_entry, error))
         return reader->is_blamed ? false : error_prefix(error, "%s: header", reader->file);
     return true;
@@ -325,7 +330,8 @@ static bool add_tensors(struct reader *reader, uint64_t data, struct error *erro
 {
     uint32_t *by_name = tensors_by_name(reader->tensors, reader->n_tensors);
     reader->order = memory_alloc(reader->n_tensors * sizeof *reader->order);
-    memcpy(reader->order, by_name, reader->n_tensors * sizeof *reader->order);
+    for (size_t i = 0; i < reader->n_tensors; i++)
+        reader->order[i] = (uint32_t)i;
     bool valid = check_names(reader, by_name, error);
     if (valid) {
         sort_indices(reader->order, reader->n_tensors, compare_offsets, reader->tensors);

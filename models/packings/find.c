@@ -86,7 +86,7 @@ static const struct packing_key *find_spelling(const struct packing *packing, co
                                                const struct tensor *tensor)
 {
     for (const struct packing_key *key = packing->keys; key->suffix != NULL; key++) {
-        if (!packing_has_suffix(tensor, key->suffix) || !is_of(tensor, key->dtype) ||
+        if (!is_of(tensor, key->dtype) || !packing_has_suffix(tensor, key->suffix) ||
             (packing->is_key != NULL && !packing->is_key(input, tensor)))
             continue;
         const struct tensor *partner =

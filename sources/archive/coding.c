@@ -28,18 +28,25 @@ const struct coding *coding_by_name(const char *name)
     return NULL;
 }
 
-size_t coding_chunk_bytes(const struct coding *coding)
+uint32_t coding_chunk(const struct coding *coding)
 {
-    return (size_t)CODING_CHUNK / coding->unit_values * coding->unit_bytes;
+    const bool is_number = coding->unit_values == 1 && coding->unit_bytes > 1;
+    return is_number ? CODING_CHUNK / 2 : CODING_CHUNK;
+}
+
+size_t coding_bytes(const struct coding *coding, uint32_t values)
+{
+    return (size_t)values / coding->unit_values * coding->unit_bytes;
 }
 
 /* Fails if the bytes are no chunk of that coding. */
 static bool is_chunk(const struct coding *coding, const struct coding_chunk *chunk, struct error *error)
 {
-    if (chunk->n_bytes % coding->unit_bytes == 0 && chunk->n_bytes <= coding_chunk_bytes(coding))
+    const size_t most = coding_bytes(coding, CODING_CHUNK);
+    if (chunk->n_bytes % coding->unit_bytes == 0 && chunk->n_bytes <= most)
         return true;
-    return error_set(error, "a chunk of %s has at most %zu bytes, in units of %u; this one has %zu", coding->name,
-                     coding_chunk_bytes(coding), coding->unit_bytes, chunk->n_bytes);
+    return error_set(error, "a chunk of %s has at most %zu bytes, in units of %u; this one has %zu", coding->name, most,
+                     coding->unit_bytes, chunk->n_bytes);
 }
 
 /* A skippable frame: magic number, length of what follows, CRC-32. */

@@ -1,6 +1,6 @@
 /* How the tensors of a pack are coded.
  *
- * A tensor is cut into chunks of CODING_CHUNK values (the last one is shorter), each of which is coded and decoded
+ * A tensor is cut into chunks of coding_chunk() values (the last one is shorter), each of which is coded and decoded
  * alone. The coded form of a chunk is a series of zstd frames, so that any zstd can check it. Every frame has its
  * content size and its checksum; with a second input, a skippable frame at the end has the CRC-32 of the chunk. A
  * coding is a row:
@@ -29,7 +29,7 @@
 #include "base/error.h"
 #include "quant/blocks/dtype.h"
 
-enum { CODING_CHUNK = 1 << 16 /* values */ };
+enum { CODING_CHUNK = 1 << 16 /* values, at most */, CODING_LEAST_CHUNK = 1 << 12 };
 
 /* What a coding computes a chunk from, beside its frames. */
 enum coding_input_kind {
@@ -47,7 +47,7 @@ struct coding_input {
 
 struct coding_chunk {
     uint64_t first;                   /* value of the tensor with which the chunk begins */
-    size_t n_bytes;                   /* decoded; a multiple of unit_bytes, at most coding_chunk_bytes() */
+    size_t n_bytes;                   /* decoded; a multiple of unit_bytes, at most those of CODING_CHUNK values */
     const struct coding_input *input; /* NULL for CODING_ALONE */
 };
 
@@ -86,8 +86,12 @@ const struct coding *coding_by_name(const char *name);
 /* Returns coding number `i`, in the order of the table; NULL after the last one. */
 const struct coding *coding_at(size_t i);
 
-/* Returns the bytes of a whole chunk, decoded. */
-size_t coding_chunk_bytes(const struct coding *coding);
+/* Returns how many values the chunks of a new tensor have: a power of two. Numbers have half as many as others: a small
+ * read decodes a whole chunk, and their planes lose nothing by it. */
+uint32_t coding_chunk(const struct coding *coding);
+
+/* Returns the bytes of so many values, decoded; `values` is a power of two from CODING_LEAST_CHUNK to CODING_CHUNK. */
+size_t coding_bytes(const struct coding *coding, uint32_t values);
 
 /* Returns the most bytes that a coded chunk of so many bytes takes. */
 size_t coding_bound(const struct coding *coding, size_t n_bytes);

@@ -50,7 +50,7 @@ enum { PART = 4 /* samples of numbers are so much smaller than a chunk */ };
 static bool measure(struct coder *coder, const struct coding_tensor *tensor, const struct coding_offer *offer,
                     double *ret_share, struct error *error)
 {
-    const size_t whole = coding_chunk_bytes(offer->coding);
+    const size_t whole = coding_bytes(offer->coding, CODING_CHUNK);
     const size_t most = tensor->dtype != NULL ? whole / PART : whole; /* text needs all of its matches */
     const uint64_t n_chunks = tensor->n_bytes / whole + (tensor->n_bytes % whole != 0);
     uint64_t length = 0, n_bytes = 0, last = UINT64_MAX;

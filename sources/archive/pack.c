@@ -24,9 +24,14 @@ struct pack {
     uint64_t list_offset, list_length; /* of the list of tensors in the blob */
 };
 
+static uint64_t chunk_bytes(const struct pack_tensor *tensor)
+{
+    return coding_bytes(tensor->coding, tensor->chunk);
+}
+
 static uint64_t chunks_of(const struct pack_tensor *tensor)
 {
-    return rounded_up(tensor->length, coding_chunk_bytes(tensor->coding));
+    return rounded_up(tensor->length, chunk_bytes(tensor));
 }
 
 /* An index while it is read. */
@@ -75,6 +80,18 @@ static bool take_input(const struct json *value, struct pack_tensor *tensor, str
     return take_swap(value, tensor, error);
 }
 
+/* Reads how many values a chunk has; tensors of wfs 0.1.0 do not say so. */
+static bool take_chunk(const struct json *value, struct pack_tensor *tensor, struct error *error)
+{
+    const struct json *chunk = json_get(value, "chunk");
+    uint64_t values = CODING_CHUNK;
+    if (chunk != NULL && (!json_u64(chunk, &values) || values < CODING_LEAST_CHUNK || values > CODING_CHUNK ||
+                          (values & (values - 1)) != 0))
+        return error_set(error, "its chunk is no power of two from %d to %d", CODING_LEAST_CHUNK, CODING_CHUNK);
+    tensor->chunk = (uint32_t)values;
+    return true;
+}
+
 static bool take_coding(const struct json *value, struct pack_tensor *tensor, struct error *error)
 {
     const char *name = json_string(json_get(value, "coding"), NULL);
@@ -82,9 +99,10 @@ static bool take_coding(const struct json *value, struct pack_tensor *tensor, st
     if (tensor->coding == NULL)
         return error_set(error, "coding '%s' is unknown to this wfs; a newer one may read it",
                          name != NULL ? name : "");
-    return tensor->length % tensor->coding->unit_bytes == 0 ||
-           error_set(error, "a tensor of %" PRIu64 " bytes, and coding %s has units of %u", tensor->length, name,
-                     tensor->coding->unit_bytes);
+    return take_chunk(value, tensor, error) &&
+           (tensor->length % tensor->coding->unit_bytes == 0 ||
+            error_set(error, "a tensor of %" PRIu64 " bytes, and coding %s has units of %u", tensor->length, name,
+                      tensor->coding->unit_bytes));
 }
 
 /* Takes what only later packing needs. */
@@ -247,7 +265,7 @@ void pack_depends(const struct pack *pack, size_t index, uint64_t offset, uint64
                   uint64_t *ret_length)
 {
     const struct pack_tensor *tensor = &pack->tensors[index];
-    uint64_t bytes = coding_chunk_bytes(tensor->coding), first = offset / bytes;
+    uint64_t bytes = chunk_bytes(tensor), first = offset / bytes;
     uint64_t end = length > 0 ? (offset + length - 1) / bytes + 1 : first;
     *ret_offset = offset_of(pack, tensor, first);
     *ret_length = offset_of(pack, tensor, end) - *ret_offset;
@@ -329,7 +347,7 @@ bool pack_ranges(struct pack *pack, size_t index, uint64_t offset, uint64_t leng
 {
     const struct pack_tensor *tensor = &pack->tensors[index];
     const struct coding *coding = tensor->coding;
-    const uint64_t chunk = coding_chunk_bytes(coding);
+    const uint64_t chunk = chunk_bytes(tensor);
     struct pack *other;
     uint64_t from, n_bytes;
     pack_depends(pack, index, offset, length, &from, &n_bytes);
@@ -500,18 +518,18 @@ uint64_t pack_name_hash(const char *name, size_t length)
 bool pack_read(struct pack *pack, size_t index, uint64_t offset, size_t length, void *out, struct error *error)
 {
     const struct pack_tensor *tensor = &pack->tensors[index];
-    const uint64_t chunk_bytes = coding_chunk_bytes(tensor->coding), chunk = offset / chunk_bytes;
+    const uint64_t whole = chunk_bytes(tensor), chunk = offset / whole;
     unsigned char *to = out;
-    struct place place = {tensor, chunk * chunk_bytes, offset_of(pack, tensor, chunk), tensor->first_chunk + chunk, 0};
+    struct place place = {tensor, chunk * whole, offset_of(pack, tensor, chunk), tensor->first_chunk + chunk, 0};
     for (size_t done = 0, n; done < length; done += n) {
         uint64_t left = tensor->length - place.at;
         size_t from = (size_t)(offset + done - place.at);
-        place.length = (size_t)(left < chunk_bytes ? left : chunk_bytes);
+        place.length = (size_t)(left < whole ? left : whole);
         n = place.length - from < length - done ? place.length - from : length - done;
         if (!(n == place.length ? decode(pack, &place, to + done, error)
                                 : copy_part(pack, &place, from, n, to + done, error)))
             return false;
-        place.at += chunk_bytes;
+        place.at += whole;
         place.offset += pack->sizes[place.number++];
     }
     return true;

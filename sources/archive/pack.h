@@ -30,6 +30,7 @@ struct pack_tensor {
     uint64_t length;      /* bytes */
     uint64_t offset;      /* of its first chunk in the pack */
     uint64_t first_chunk; /* among those of the pack */
+    uint32_t chunk;       /* values of each of its chunks, but the last */
     const struct coding *coding;
     const struct dtype *dtype; /* for what is packed later; NULL: unknown */
     uint64_t name;             /* pack_name_hash(), for what is packed later; 0: unknown */

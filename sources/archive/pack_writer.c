@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 8 /* chunks that are coded at once */ };
+enum { AT_ONCE = 16 /* chunks that are coded at once */ };
 
 /* A chunk that is being coded. */
 struct coded {
@@ -37,6 +37,7 @@ struct pack_writer {
     void *work_context;
     struct pack_writer_tensor tensor; /* the last */
     uint64_t taken;                   /* its bytes that are written */
+    size_t whole;                     /* bytes of its chunks, but the last */
     unsigned char *chunk;             /* what has come of the next one */
     size_t in_chunk;
     struct batch batches[2], *coded, *waiting; /* the one or the other */
@@ -98,8 +99,8 @@ static void put_input(struct json_writer *json, const struct pack_writer_tensor 
     json_end(json);
 }
 
-/* Adds the line of a tensor to the list. */
-static void put_line(struct pack_writer *writer, const struct pack_writer_tensor *tensor)
+/* Adds the line of a tensor, whose chunks have so many values, to the list. */
+static void put_line(struct pack_writer *writer, const struct pack_writer_tensor *tensor, uint32_t chunk)
 {
     struct json_writer json = {.out = &writer->list, .letters = JSON_UTF8, .compact = true};
     char hex[SHA256_HEX + 1];
@@ -108,6 +109,8 @@ static void put_line(struct pack_writer *writer, const struct pack_writer_tensor
     json_put_number(&json, "length", tensor->length);
     json_put_text(&json, "sha256", hex);
     json_put_text(&json, "coding", tensor->coding->name);
+    if (chunk != CODING_CHUNK)
+        json_put_number(&json, "chunk", chunk);
     if (tensor->dtype != NULL)
         json_put_text(&json, "dtype", tensor->dtype->name);
     if (tensor->name != NULL)
@@ -121,8 +124,9 @@ static void put_line(struct pack_writer *writer, const struct pack_writer_tensor
 
 void pack_writer_begin(struct pack_writer *writer, const struct pack_writer_tensor *tensor)
 {
-    put_line(writer, tensor);
-    writer->chunk = memory_resize(writer->chunk, coding_chunk_bytes(tensor->coding));
+    put_line(writer, tensor, coding_chunk(tensor->coding));
+    writer->whole = coding_bytes(tensor->coding, coding_chunk(tensor->coding));
+    writer->chunk = memory_resize(writer->chunk, writer->whole);
     writer->tensor = *tensor;
     writer->taken = 0;
 }
@@ -153,7 +157,7 @@ bool pack_writer_copy(struct pack_writer *writer, const struct pack_writer_tenso
     const uint32_t *sizes = pack_chunk_sizes(from, index, &n_chunks);
     unsigned char *bytes = memory_alloc(PIECE);
     bool good = flush(writer, error);
-    put_line(writer, tensor);
+    put_line(writer, tensor, pack_tensor(from, index)->chunk);
     for (uint64_t i = 0; i < n_chunks; i++)
         buffer_append_le(&writer->sizes, sizes[i], 4);
     pack_depends(from, index, 0, tensor->length, &offset, &length);
@@ -170,9 +174,8 @@ bool pack_writer_copy(struct pack_writer *writer, const struct pack_writer_tenso
 /* Returns how many bytes chunk number `i` of those that are coded now has. */
 static size_t bytes_of(const struct pack_writer *writer, size_t i)
 {
-    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
-    const uint64_t left = writer->tensor.length - writer->taken - i * whole;
-    return left < whole ? (size_t)left : whole;
+    const uint64_t left = writer->tensor.length - writer->taken - i * writer->whole;
+    return left < writer->whole ? (size_t)left : writer->whole;
 }
 
 /* The input's values for a chunk, which are read once for coding and checking. */
@@ -206,7 +209,7 @@ static void code_chunk(struct pack_writer *writer, size_t i)
 {
     struct coded *coded = &writer->coded->coded[i];
     const struct coding *coding = writer->tensor.coding;
-    const uint64_t at = writer->taken + i * coding_chunk_bytes(coding);
+    const uint64_t at = writer->taken + i * writer->whole;
     struct input_values values;
     const struct coding_input input = {give_values, &values};
     const struct coding_chunk chunk = {at / coding->unit_bytes * coding->unit_values, bytes_of(writer, i),
@@ -235,7 +238,7 @@ static void put_or_code(void *context, size_t i)
 static bool write_chunks(struct pack_writer *writer, const unsigned char *bytes, size_t n, struct error *error)
 {
     const struct coding *coding = writer->tensor.coding;
-    const size_t whole = coding_chunk_bytes(coding);
+    const size_t whole = writer->whole;
     struct batch *batch = writer->coded;
     for (size_t i = 0; i < n; i++) {
         struct coded *coded = &batch->coded[i];
@@ -276,7 +279,7 @@ static size_t count_whole(const struct pack_writer *writer, size_t length)
 bool pack_writer_add(struct pack_writer *writer, const void *bytes, size_t length, struct error *error)
 {
     const unsigned char *from = bytes;
-    const size_t whole = coding_chunk_bytes(writer->tensor.coding);
+    const size_t whole = writer->whole;
     for (size_t n; length > 0; from += n, length -= n) {
         const size_t n_chunks = writer->in_chunk == 0 ? count_whole(writer, length) : 0;
         if (n_chunks > 0) {

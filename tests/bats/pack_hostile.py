@@ -179,6 +179,10 @@ def packs(archive):
     yield from archive("outside", pack_of(lambda: pack([tensor(65536)], [len(sound)], body=sound), segment=[0, 0, 1, 65536]), "a segment of bytes [1, +65536)")
     yield from archive("far outside", pack_of(lambda: pack([tensor(65536)], [len(sound)], body=sound), segment=[0, 0, 1 << 61, 65536]), "a segment of bytes [2305843009213693952, ")
     yield from archive("unknown coding", pack_of(lambda: pack([tensor(65536, "future-8")], [len(sound)], body=sound)), "coding 'future-8' is unknown")
+    for chunk in 0, 2048, 40000, 131072, -4096, "4096", [4096], 1 << 64:
+        yield from archive(f"chunk {chunk!r}", pack_of(lambda chunk=chunk: pack([tensor(65536, chunk=chunk)], [len(sound)], body=sound)), "its chunk is no power of two from 4096 to 65536")
+    yield from archive("small chunks", pack_of(lambda: pack([tensor(65536, chunk=4096)], [len(sound)], body=sound)), "more chunks than the index, 1")
+    yield from archive("chunks of other sizes", pack_of(lambda: pack([tensor(65536, chunk=32768)], [len(sound), 0], body=sound)), "a frame does not contain the 32768 bytes that belong there")
     cast = tensor(65536, "cast-F32", input=[HASH, 0, "F32"])
     yield from archive("no input", pack_of(lambda: pack([cast], [12], body=sound[:12])), "a pack that no manifest lists")
     yield from archive("many tensors", pack_of(lambda: pack(lines(tensor(1)) * 300000, [9])), "more")

@@ -71,7 +71,7 @@ static bool read_base(void *context, uint64_t first, size_t count, void *out, st
 
 static struct coding_chunk chunk_at(const struct job *job, size_t at)
 {
-    size_t left = job->bytes.n - at, whole = coding_chunk_bytes(job->coding);
+    size_t left = job->bytes.n - at, whole = coding_bytes(job->coding, coding_chunk(job->coding));
     return (struct coding_chunk){.first = at / job->coding->unit_bytes * job->coding->unit_values,
                                  .n_bytes = left < whole ? left : whole,
                                  .input = &job->input};
@@ -82,7 +82,7 @@ static size_t encode(const struct job *job)
 {
     struct error error;
     size_t end = 0, length;
-    for (size_t at = 0, i = 0; at < job->bytes.n; at += coding_chunk_bytes(job->coding)) {
+    for (size_t at = 0, i = 0; at < job->bytes.n; at += coding_bytes(job->coding, coding_chunk(job->coding))) {
         const struct coding_chunk chunk = chunk_at(job, at);
         if (!coding_encode(job->coding, job->coder, &chunk, job->bytes.numbers + at, job->coded + end, &length, &error))
             stop(job->coding->name, error.message);
@@ -97,7 +97,8 @@ static void decode(const struct job *job, bool compared)
 {
     struct error error;
     size_t begin = 0;
-    for (size_t at = 0, i = 0; at < job->bytes.n; at += coding_chunk_bytes(job->coding), begin = job->ends[i++]) {
+    for (size_t at = 0, i = 0; at < job->bytes.n;
+         at += coding_bytes(job->coding, coding_chunk(job->coding)), begin = job->ends[i++]) {
         const struct coding_chunk chunk = chunk_at(job, at);
         if (!coding_decode(job->coding, job->coder, &chunk, job->coded + begin, job->ends[i] - begin, job->decoded,
                            &error))
@@ -151,7 +152,7 @@ int main(int n, char **arguments)
         job.base = read_file(n > 3 ? arguments[3] : "");
     if (job.coding->input == CODING_BASE && job.base.n < job.bytes.n)
         stop(job.coding->name, "the base is shorter");
-    size_t whole = coding_chunk_bytes(job.coding), n_chunks = job.bytes.n / whole + 1;
+    size_t whole = coding_bytes(job.coding, coding_chunk(job.coding)), n_chunks = job.bytes.n / whole + 1;
     job.coded = memory_alloc(n_chunks * coding_bound(job.coding, whole));
     job.decoded = memory_alloc(whole);
     job.ends = memory_alloc(n_chunks * sizeof *job.ends);

@@ -44,8 +44,8 @@ static void encode_any(const struct coding *coding, struct coder *coder, struct 
 {
     struct error error;
     chunk.n_bytes = n - n % coding->unit_bytes;
-    if (chunk.n_bytes > coding_chunk_bytes(coding))
-        chunk.n_bytes = coding_chunk_bytes(coding);
+    if (chunk.n_bytes > coding_bytes(coding, CODING_CHUNK))
+        chunk.n_bytes = coding_bytes(coding, CODING_CHUNK);
     size_t length, bound = coding_bound(coding, chunk.n_bytes);
     unsigned char *frames = memory_alloc(bound), *decoded = memory_alloc(chunk.n_bytes + 1);
     require(coding_encode(coding, coder, &chunk, bytes, frames, &length, &error) && length <= bound);

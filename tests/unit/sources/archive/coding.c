@@ -86,7 +86,7 @@ static bool read_base(void *context, uint64_t first, size_t count, void *out, st
 
 static struct tensor tensor_new(const struct coding *coding, struct coder *coder, size_t n_units, size_t kind)
 {
-    size_t n = n_units * coding->unit_bytes, whole = coding_chunk_bytes(coding);
+    size_t n = n_units * coding->unit_bytes, whole = coding_bytes(coding, CODING_CHUNK);
     struct tensor tensor = {.coding = coding, .coder = coder, .n_bytes = n};
     tensor.bytes = memory_alloc(n + 1);
     tensor.base = memory_alloc(n + 1);
@@ -125,7 +125,8 @@ static bool chunk_returns(struct tensor *tensor, size_t at)
 {
     enum { LARGE = 1 << 14 };
     struct error error;
-    size_t whole = coding_chunk_bytes(tensor->coding), left = tensor->n_bytes - at, n = left < whole ? left : whole;
+    size_t whole = coding_bytes(tensor->coding, CODING_CHUNK), left = tensor->n_bytes - at,
+           n = left < whole ? left : whole;
     const struct coding_chunk chunk = {
         .first = at / tensor->coding->unit_bytes * tensor->coding->unit_values, .n_bytes = n, .input = &tensor->input};
     size_t length, bound = coding_bound(tensor->coding, n);
@@ -147,7 +148,7 @@ static bool tensor_returns(const struct coding *coding, struct coder *coder, siz
     struct tensor tensor = tensor_new(coding, coder, n_units, kind);
     tensor.input = (struct coding_input){read_base, &tensor};
     bool returns = true;
-    for (size_t at = 0; returns && (at == 0 || at < tensor.n_bytes); at += coding_chunk_bytes(coding))
+    for (size_t at = 0; returns && (at == 0 || at < tensor.n_bytes); at += coding_bytes(coding, CODING_CHUNK))
         returns = chunk_returns(&tensor, at);
     tensor_free(&tensor);
     return returns;
@@ -169,7 +170,7 @@ static void check_type(const struct coding *coding)
 
 static void check_lengths(const struct coding *coding, struct coder *coder)
 {
-    size_t whole = coding_chunk_bytes(coding) / coding->unit_bytes;
+    size_t whole = coding_bytes(coding, CODING_CHUNK) / coding->unit_bytes;
     const size_t lengths[] = {0, 1, 2, 33, whole - 1, whole, whole + 1};
     char name[128];
     const size_t first_kind = coding->form == NULL ? 0 : KINDS - 1; /* codings of groups share all their code */
@@ -205,7 +206,7 @@ static void check_damage(const struct coding *coding, struct coder *coder)
     }
     const struct coding_chunk shorter = {.n_bytes = tensor.n_bytes - coding->unit_bytes, .input = &tensor.input};
     refused &= !coding_decode(coding, coder, &shorter, tensor.frames, length, tensor.decoded, &error);
-    const struct coding_chunk longer = {.n_bytes = coding_chunk_bytes(coding) + coding->unit_bytes};
+    const struct coding_chunk longer = {.n_bytes = coding_bytes(coding, CODING_CHUNK) + coding->unit_bytes};
     refused &= !coding_decode(coding, coder, &longer, tensor.frames, length, tensor.decoded, &error);
     for (size_t i = 0; i < ROOM; i++)
         refused &= tensor.decoded[tensor.n_bytes + i] == GUARD;

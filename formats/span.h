@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "formats/tensor_set.h"
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 #include "quant/views/view.h"
 
 /* Appends the text of piece `index`: always the same bytes, as many as were counted when the file was planned. */

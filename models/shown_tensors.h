@@ -8,7 +8,7 @@
 #include "formats/checkpoint.h"
 #include "models/packings/packing.h"
 #include "models/references/references.h"
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 
 struct shown_tensors {
     const struct tensor_set *set;           /* sealed: as stored, or under other names */

@@ -16,7 +16,6 @@
 #include "models/facts.h"
 #include "models/huggingface/shards.h"
 #include "quant/pack/bitsandbytes.h"
-#include "quant/pack/bitsandbytes_nested.h"
 #include "quant/views/convert.h"
 #include "text/json_write.h"
 

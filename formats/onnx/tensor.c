@@ -245,7 +245,7 @@ static void add_decoded(struct onnx_reader *reader, const struct proto *proto, s
 
 /* Typed data. */
 
-static enum protobuf_wire encoding_of(uint32_t field)
+static enum protobuf_wire wire_of(uint32_t field)
 {
     if (field == FLOAT_DATA)
         return PROTOBUF_FIXED32;
@@ -286,7 +286,7 @@ static bool add_typed(struct onnx_reader *reader, const struct protobuf *message
                       struct tensor *tensor, struct error *error)
 {
     uint32_t field = data_types[proto->type].field;
-    enum protobuf_wire encoding = encoding_of(field);
+    enum protobuf_wire encoding = wire_of(field);
     unsigned width = width_of(field, tensor->dtype);
     struct protobuf_numbers numbers;
     if (!protobuf_count_numbers(*message, field, encoding, &numbers, error))

@@ -83,7 +83,7 @@ static uint32_t typed_field(const struct dtype *dtype)
     return INT_VAL;
 }
 
-static enum protobuf_wire encoding_of(uint32_t field)
+static enum protobuf_wire wire_of(uint32_t field)
 {
     if (field == FLOAT_VAL || field == SCOMPLEX_VAL)
         return PROTOBUF_FIXED32;
@@ -107,7 +107,7 @@ static const struct view *fill(struct arena *arena, const struct tensor *tensor,
 static bool set_typed(struct reader *reader, const struct protobuf *message, struct tensor *tensor, struct error *error)
 {
     uint32_t field = typed_field(tensor->dtype);
-    enum protobuf_wire encoding = encoding_of(field);
+    enum protobuf_wire encoding = wire_of(field);
     struct protobuf_numbers numbers;
     struct arena *arena = reader->checkpoint->arena;
     unsigned n_parts = tensor->dtype->kind == DTYPE_COMPLEX ? 2 : 1;

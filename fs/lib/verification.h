@@ -3,7 +3,7 @@
  * The reproduction comes from headers alone (reproduction.h). A few blocks of each tensor show whether it was made by
  * the same search for scales. If so, every block is compared in one pass: a block that differs is a near tie
  * (quant/views/near_tie.h) or another block. If not, because an importance matrix or a tool is unknown, one pass
- * without a search tells whether its codes are the nearest for its scales (quant/blocks/codes_check.h). A tensor with
+ * without a search tells whether its codes are the nearest for its scales (quant/blocks/codes.h). A tensor with
  * others is weighed, for which it is read again: its error, the root mean square of its differences from the source's
  * values, is compared with the error of wfs in the same type. An importance matrix or other rounding gives an error of
  * about the same size; weights of another model give one many times larger. */
@@ -11,7 +11,7 @@
 
 #include "fs/lib/match.h"
 #include "fs/lib/reproduction.h"
-#include "quant/blocks/codes_check.h"
+#include "quant/blocks/codes.h"
 #include "text/json_write.h"
 
 /* Verdicts about a tensor, the worst last. */

@@ -1,6 +1,6 @@
 #include "fs/tree/tensor_sample.h"
 
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 #include "quant/views/convert.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 
 #include "formats/tensor_set.h"
 #include "models/shown_tensors.h"
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -75,15 +75,14 @@ static inline int block32_fifth_bit(const uint8_t *qh, int i)
     return (qh[i / 8] >> (i % 8) & 1) << 4;
 }
 
-/* Defines NAME_decode and NAME_encode over many blocks of `elements` values in `bytes` bytes from decode_block and
- * encode_block.
- */
+/* Defines NAME_decode and NAME_encode over many blocks of `elements` values in `bytes` bytes from NAME_decode_block
+ * and NAME_encode_block. */
 #define DEFINE_BLOCK_KERNELS(name, elements, bytes)                                                                    \
     DEFINE_BLOCK_DECODER(name, elements, bytes)                                                                        \
     static void name##_encode(const float *values, void *blocks, size_t n_blocks)                                      \
     {                                                                                                                  \
         for (size_t i = 0; i < n_blocks; i++)                                                                          \
-            encode_block(values + i * (elements), (uint8_t *)blocks + i * (bytes));                                    \
+            name##_encode_block(values + i * (elements), (uint8_t *)blocks + i * (bytes));                             \
     }
 
 /* The codes of a type with blocks of 32 values from its scale (codes.h). */

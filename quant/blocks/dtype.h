@@ -6,8 +6,8 @@
  * that the IQ encoders build once, for which memory may run out (base/arena.h). The caller owns both buffers, which do
  * not overlap; blocks may be at any alignment, F32 values are aligned to 4 bytes.
  *
- * A block type is one file in quant/ (`q8_0.c`) with its decoder and encoder. Fast kernels beside it (`q8_0_avx2.c`)
- * give the same bits; dtype_kernels() chooses them. To add a block type, write the file and a row in
+ * A block type is in one file of quant/blocks, alone or with its kin (`q8.c`). Fast kernels (`kernels/block32_avx2.c`)
+ * give the same bits; dtype_kernels() chooses them. To add a block type, write its file and a row in
  * quant/blocks/dtypes.c. */
 #pragma once
 
@@ -113,12 +113,12 @@ struct dtype {
 #define DEFINE_LEVELS(define_at, name) define_at(name, portable)
 #endif
 
-/* Defines NAME_decode over many blocks of `elements` values in `bytes` bytes from decode_block. */
+/* Defines NAME_decode over many blocks of `elements` values in `bytes` bytes from NAME_decode_block. */
 #define DEFINE_BLOCK_DECODER(name, elements, bytes)                                                                    \
     static void name##_decode(const void *blocks, float *values, size_t n_blocks)                                      \
     {                                                                                                                  \
         for (size_t i = 0; i < n_blocks; i++)                                                                          \
-            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                              \
+            name##_decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                       \
     }
 
 #define DEFINE_DECODER_AT(name, level, ...)                                                                            \
@@ -132,20 +132,20 @@ struct dtype {
         name(values, blocks, n_blocks);                                                                                \
     }
 
-/* Defines NAME_decode_portable, NAME_decode_avx2 and NAME_decode_avx512 from an inline decode_block whose arguments are
- * `restrict`. */
+/* Defines NAME_decode_portable, NAME_decode_avx2 and NAME_decode_avx512 from an inline NAME_decode_block whose
+ * arguments are `restrict`. */
 #define DEFINE_BLOCK_DECODERS(name, elements, bytes)                                                                   \
     static inline void name##_decode(const uint8_t *blocks, float *values, size_t n_blocks)                            \
     {                                                                                                                  \
         for (size_t i = 0; i < n_blocks; i++)                                                                          \
-            decode_block(blocks + i * (bytes), values + i * (elements));                                               \
+            name##_decode_block(blocks + i * (bytes), values + i * (elements));                                        \
     }                                                                                                                  \
     DEFINE_LEVELS(DEFINE_DECODER_AT, name##_decode)
 
-/* The fields that most block types have in common, with BLOCK_BYTES for a block. */
-#define BLOCK_DTYPE(prefix, upper, id, elements)                                                                       \
-    .name = upper, .view_name = #prefix, .kind = DTYPE_BLOCK, .block_elements = (elements),                            \
-    .block_bytes = BLOCK_BYTES, .ggml_type = (id)
+/* The fields that most block types have in common. */
+#define BLOCK_DTYPE(prefix, upper, id, elements, bytes)                                                                \
+    .name = upper, .view_name = #prefix, .kind = DTYPE_BLOCK, .block_elements = (elements), .block_bytes = (bytes),    \
+    .ggml_type = (id)
 
 /* Returns the best kernels of `dtype` at `level` or below. */
 struct kernels dtype_kernels_at(const struct dtype *dtype, enum cpu_level level);
@@ -175,3 +175,53 @@ static inline uint64_t dtype_bytes(const struct dtype *dtype, uint64_t n_element
 /* Types that code names directly. */
 extern const struct dtype f32_dtype, f16_dtype, bf16_dtype, f64_dtype, u8_dtype, i32_dtype, i64_dtype, q4_0_dtype,
     f8_e4m3_dtype;
+
+/* Encodings: a dtype with the rule and the importance that its encoder uses.
+ *
+ * Most dtypes have one encoder. A rule is another encoder for the same blocks. Many encoders can also weight errors by
+ * the importance of columns. */
+
+struct rule {
+    const char *name;
+    encode_function *encode[CPU_LEVELS]; /* a missing level falls back to the lower one, as for dtypes */
+};
+
+struct encoding {
+    const struct dtype *dtype;
+    const struct rule *rule; /* NULL: the dtype's own */
+
+    /* How much each column of a tensor's rows matters: those of the first matrix, of the second ..., since stacked
+     * matrices (experts) have columns of their own. NULL: all columns matter alike. */
+    const float *importance;
+
+    const char *tensor; /* name, for messages; NULL: unknown */
+};
+
+/* Returns the encoding of `dtype` with its own encoder and no importance. */
+static inline struct encoding encoding_of(const struct dtype *dtype)
+{
+    return (struct encoding){.dtype = dtype};
+}
+
+/* Returns the best kernels at `level` or below; encode_weighted is NULL if the encoding has no importance. */
+struct kernels encoding_kernels_at(struct encoding encoding, enum cpu_level level);
+
+/* Returns the best kernels for this processor. */
+struct kernels encoding_kernels(struct encoding encoding);
+
+/* Q4_0 as some engines quantize at load time: d = amax / 7, round half away from zero, clamp to -8..7. */
+extern const struct rule q4_0_absmax7_rule;
+
+/* What an encoding changes in values: sums over as many runs as are measured. */
+struct loss {
+    double squares; /* of the differences */
+    double values;  /* squares of the exact values */
+    double weights; /* of all elements, which the other two sums are weighted by; without weights each element has 1 */
+    double largest; /* difference, not weighted */
+};
+
+/* Adds `n` values and what they became. `weights` has one for each; NULL: all are 1. */
+void loss_add(struct loss *loss, const float *exact, const float *stored, size_t n, const float *weights);
+
+/* Returns the root mean square of the differences as a share of that of the values; 0 if all values are 0. */
+double loss_relative(const struct loss *loss);

@@ -184,7 +184,7 @@ static inline void iq1_search(const struct iq1_loops *loops, const struct grid_s
 }
 
 /* The blocks of IQ1_S and IQ1_M for decoders, each of which has its own way to decode a point of eight values. See
- * iq1_s.c and iq1_m.c for the formats. */
+ * iq1.c for the formats. */
 
 /* Decodes a point: (level - 1 + shift) * scale. */
 typedef void iq1_point_function(const uint8_t levels[IQ_GROUP], float scale, float shift, float *values);

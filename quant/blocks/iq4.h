@@ -69,9 +69,9 @@ extern const struct iq4_loops iq4_portable_loops, iq4_neon_loops, iq4_avx2_loops
 #define DEFINE_IQ4_CODES(name) DEFINE_IQ4_CODES_AT(name, portable)
 #endif
 
-/* Defines NAME_dtype over NAME_encode_by(), NAME_codes() and decode_block, with BLOCK_BYTES for a block, whose scales
+/* Defines NAME_dtype over NAME_encode_by(), NAME_codes() and NAME_decode_block, for blocks of `bytes` whose scales
  * are the first `scale_bytes`. */
-#define DEFINE_IQ4_DTYPE(name, upper, id, elements, scale_bytes)                                                       \
+#define DEFINE_IQ4_DTYPE(name, upper, id, elements, bytes, scale_bytes)                                                \
     static const struct scale_form name##_scale_form = {                                                               \
         .span = SPAN_MAGNITUDE,                                                                                        \
         .n_sub_blocks = (elements) / IQ4_ELEMENTS,                                                                     \
@@ -82,12 +82,12 @@ extern const struct iq4_loops iq4_portable_loops, iq4_neon_loops, iq4_avx2_loops
         .has_integers = (elements) != 32,                                                                              \
         .load = name##_load_scales,                                                                                    \
     };                                                                                                                 \
-    DEFINE_BLOCK_DECODER(name, elements, BLOCK_BYTES)                                                                  \
+    DEFINE_BLOCK_DECODER(name, elements, bytes)                                                                        \
     DEFINE_ENCODERS_BY_LOOPS(name, name##_encode_by, iq4)                                                              \
     DEFINE_IQ4_CODES(name)                                                                                             \
     decode_function name##_decode_neon, name##_decode_avx2;                                                            \
     const struct dtype name##_dtype = {                                                                                \
-        BLOCK_DTYPE(name, upper, id, elements),                                                                        \
+        BLOCK_DTYPE(name, upper, id, elements, bytes),                                                                 \
         .n_scales = 1,                                                                                                 \
         .encode_cost = 9000,                                                                                           \
         .kernels = ENCODER_KERNELS(name, name##_decode_neon, name##_decode_avx2),                                      \

@@ -1,7 +1,5 @@
 #include "quant/blocks/iq_format.h"
 
-#include "quant/blocks/iq_encode.h"
-
 #include <float.h>
 
 /* Returns the point nearest to `values` under `scale`, among the neighbours of levels off the grid; the levels become

@@ -68,13 +68,13 @@ decode_function q4_k_decode_avx2, q5_k_decode_avx2, q6_k_decode_avx2;
             decode_##name((const uint8_t *)blocks + i * (block_bytes), values + i * K_ELEMENTS);                       \
     }
 
-/* Defines NAME_dtype over NAME_format and decode_block, with BLOCK_BYTES for a block, and its codes by k_codes(). */
-#define DEFINE_K_DTYPE(name, upper, id, neon_decode, avx2_decode, ...)                                                 \
-    DEFINE_BLOCK_DECODER(name, K_ELEMENTS, BLOCK_BYTES)                                                                \
+/* Defines NAME_dtype over NAME_format and NAME_decode_block, for blocks of `bytes`, and its codes by k_codes(). */
+#define DEFINE_K_DTYPE(name, upper, id, bytes, neon_decode, avx2_decode, ...)                                          \
+    DEFINE_BLOCK_DECODER(name, K_ELEMENTS, bytes)                                                                      \
     DEFINE_ENCODERS_BY_FUNCTION(name, k_encode, &name##_format)                                                        \
     DEFINE_K_CODES(name)                                                                                               \
     const struct dtype name##_dtype = {                                                                                \
-        BLOCK_DTYPE(name, upper, id, K_ELEMENTS),                                                                      \
+        BLOCK_DTYPE(name, upper, id, K_ELEMENTS, bytes),                                                               \
         .kernels = ENCODER_KERNELS(name, neon_decode, avx2_decode),                                                    \
         .scale_form = &name##_scale_form,                                                                              \
         .codes = CODES_BY_LEVELS(name),                                                                                \
@@ -150,7 +150,7 @@ static inline void k_codes(const struct k_format *format, k_levels *levels_of, c
 /* Defines NAME_scale_form from NAME_format, the place of the F16 unit of its scales and its other fields. A code is
  * computed from the stored scales by three operations in F32. */
 #define DEFINE_K_SCALES(name, unit_at, ...)                                                                            \
-    static float name##_load_scales(const uint8_t *block, float scales[SCALE_FORM_MOST])                               \
+    static float name##_form_scales(const uint8_t *block, float scales[SCALE_FORM_MOST])                               \
     {                                                                                                                  \
         float minimums[K_MOST_SUB_BLOCKS];                                                                             \
         name##_format.load_scales(block, scales, minimums);                                                            \
@@ -159,7 +159,7 @@ static inline void k_codes(const struct k_format *format, k_levels *levels_of, c
     static const struct scale_form name##_scale_form = {                                                               \
         .has_integers = true,                                                                                          \
         .rounding = 0x1p-15,                                                                                           \
-        .load = name##_load_scales,                                                                                    \
+        .load = name##_form_scales,                                                                                    \
         __VA_ARGS__,                                                                                                   \
     };
 

@@ -42,7 +42,7 @@ static inline void q45_pack(const struct q45_format *format, float d, float mini
     q45_pack_levels(format, levels, block);
 }
 
-/* Declares the fast kernels of a format (q4_q5_avx2.c, q4_q5_simd.h). */
+/* Declares the fast kernels of a format (block32_avx2.c, q4_q5_simd.h). */
 #define Q45_KERNELS(name)                                                                                              \
     decode_function name##_decode_neon, name##_decode_avx2;                                                            \
     encode_function name##_encode_neon, name##_encode_avx2;                                                            \

@@ -7,6 +7,8 @@
  * So blocks are encoded in batches: the range of each block, then all scales at once, then the levels of each. */
 #pragma once
 
+#include "quant/blocks/q4_q5.h"
+
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
@@ -230,23 +232,33 @@ static inline void store_scaled_from(float *values, __m256i bytes, float scale, 
         _mm256_storeu_ps(values + 8 * i, _mm256_add_ps(_mm256_loadu_ps(values + 8 * i), _mm256_set1_ps(minimum)));
 }
 
-/* Defines NAME_encode_avx2 over many blocks from encode_batch. */
+/* Defines NAME_encode_avx2 over many blocks from NAME_encode_batch. */
 #define DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                     \
     encode_function name##_encode_avx2;                                                                                \
     void name##_encode_avx2(const float *values, void *blocks, size_t n_blocks)                                        \
     {                                                                                                                  \
         uint8_t *block = blocks;                                                                                       \
         for (; n_blocks >= BATCH; n_blocks -= BATCH, block += BATCH * (bytes), values += BATCH * (elements))           \
-            encode_batch(values, block, BATCH);                                                                        \
-        encode_batch(values, block, n_blocks);                                                                         \
+            name##_encode_batch(values, block, BATCH);                                                                 \
+        name##_encode_batch(values, block, n_blocks);                                                                  \
     }
 
-/* Like DEFINE_AVX2_ENCODER; also defines NAME_decode_avx2 from decode_block. */
+/* Like DEFINE_AVX2_ENCODER; also defines NAME_decode_avx2 from NAME_decode_block. */
 #define DEFINE_AVX2_KERNELS(name, elements, bytes)                                                                     \
     DEFINE_AVX2_ENCODER(name, elements, bytes)                                                                         \
     decode_function name##_decode_avx2;                                                                                \
     void name##_decode_avx2(const void *blocks, float *values, size_t n_blocks)                                        \
     {                                                                                                                  \
         for (size_t i = 0; i < n_blocks; i++)                                                                          \
-            decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                              \
+            name##_decode_block((const uint8_t *)blocks + i * (bytes), values + i * (elements));                       \
     }
+
+/* Shared by the AVX2 and AVX-512 kernels of Q4_0, Q4_1, Q5_0 and Q5_1. */
+
+/* Stores the levels of a block, a byte each, as q45_pack_levels() does. */
+static inline void q45_store_levels(const struct q45_format *format, __m256i levels, uint8_t *block)
+{
+    if (format->qh != 0)
+        store_fifth_bits(block + format->qh, levels);
+    store_nibbles(block + format->qs, levels);
+}

@@ -1,4 +1,4 @@
-/* F4, MXFP4 and NVFP4: codes as mxfp4_avx2.c and nvfp4_avx2.c find them, four at a time. */
+/* F4, MXFP4 and NVFP4: codes as fp4_avx2.c finds them, four at a time. */
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/fp4.h"
 #include "quant/kernels/neon.h"

@@ -336,7 +336,7 @@ static bool divide_m(const float *values, const float *weights, const uint8_t *o
 
 #if LANES == 16
 /* Finds the nearest neighbour. If a table covers two components there are half as many lookups, but the order of sums
- * differs: then a neighbour is certain only if it is nearer by more than the difference, as in iq_lines_simd.h. */
+ * differs: then a neighbour is certain only if it is nearer by more than the difference, as in iq_simd.h. */
 static inline bool find_nearest(const uint16_t *packed, int count, const struct group *group, const float *numbers,
                                 float scale, uint32_t *ret_place)
 {

@@ -1,4 +1,9 @@
 /* IQ1, IQ2 and IQ3, four tries or neighbours at a time. */
+#include "quant/blocks/dtype.h"
+#include "quant/blocks/iq1.h"
+
+#include <arm_neon.h>
+
 #define LANES         4
 #define IQ_NAME(name) name##_neon
 #define IQ1_LOOPS     iq1_neon_loops
@@ -75,4 +80,26 @@ static inline void decode_group(const uint8_t magnitudes[8], const uint8_t level
 void iq_decode_neon(const struct iq_format *format, const uint8_t *blocks, float *values, size_t n_blocks)
 {
     iq_decode_by(decode_group, format, blocks, values, n_blocks);
+}
+
+/* The decoders of IQ1_S and IQ1_M, a point of eight values at a time. */
+
+decode_function iq1_s_decode_neon, iq1_m_decode_neon;
+
+static inline void decode_point(const uint8_t levels[IQ_GROUP], float scale, float shift, float *values)
+{
+    int16x8_t eight = vmovl_s8(vsub_s8(vreinterpret_s8_u8(vld1_u8(levels)), vdup_n_s8(1)));
+    float32x4_t low = vcvtq_f32_s32(vmovl_s16(vget_low_s16(eight))), high = vcvtq_f32_s32(vmovl_high_s16(eight));
+    vst1q_f32(values, vmulq_n_f32(vaddq_f32(low, vdupq_n_f32(shift)), scale));
+    vst1q_f32(values + 4, vmulq_n_f32(vaddq_f32(high, vdupq_n_f32(shift)), scale));
+}
+
+void iq1_s_decode_neon(const void *blocks, float *values, size_t n_blocks)
+{
+    iq1_s_decode_by(decode_point, blocks, values, n_blocks);
+}
+
+void iq1_m_decode_neon(const void *blocks, float *values, size_t n_blocks)
+{
+    iq1_m_decode_by(decode_point, blocks, values, n_blocks);
 }

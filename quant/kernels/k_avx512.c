@@ -3,7 +3,7 @@
 #define K_NAME(name) name##_avx512
 
 #include "quant/blocks/k_search.h"
-#include "quant/kernels/q4_q5_avx2.h"
+#include "quant/kernels/avx2.h"
 #include "quant/kernels/vectors.h"
 
 /* Rounds LANES numbers and stores how far they are above `low`, an even number, as bytes. */

@@ -1,4 +1,4 @@
-/* Methods without a base: a weighted sum, and one model times a number. */
+/* Methods of a few operations: a weighted sum and one model times a number, without a base, and nearswap. */
 #include "quant/arithmetic/torch_sum.h"
 #include "quant/merge/tiles.h"
 #include "quant/views/convert.h"
@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     STRIP = 1024,     /* elements whose sums and values stay in the first-level cache */
@@ -165,4 +166,66 @@ const struct view *merge_scaled(struct arena *arena, const struct merge_operands
     merge_init(&scaled->merged, arena, &op, operands, false);
     scaled->scale = (float)operands->models[0].scale;
     return &scaled->merged.view;
+}
+
+/* nearswap: elements of the base move to those of the model, the more the nearer they are. */
+
+struct nearswap {
+    struct merged merged;
+    float t, least; /* the least distance that counts */
+};
+
+static void raise_to(float *values, size_t n, float least)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = fabsf(values[i]) < least ? least : fabsf(values[i]);
+}
+
+static void limit_to_one(float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = values[i] > 1 ? 1 : values[i] < 0 ? 0 : values[i];
+}
+
+static void fill(float *values, size_t n, float value)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = value;
+}
+
+/* A number divided by a tensor is its reciprocal times the number, as torch has it. */
+static const float *compute(const struct merged *merged, struct merge_tile *tile, struct error *error)
+{
+    const struct nearswap *nearswap = (const struct nearswap *)merged;
+    float *base = tile->base, *model = tile->models[0], *distances = tile->spare[0], *shares = tile->spare[1];
+    memcpy(distances, base, tile->n * sizeof *distances);
+    rounded_each(&tile->in, SUBTRACT, distances, tile->n, model);
+    raise_to(distances, tile->n, nearswap->least);
+    fill(shares, tile->n, 1);
+    rounded_each(&tile->in, DIVIDE, shares, tile->n, distances);
+    rounded_one(&tile->in, MULTIPLY, shares, tile->n, nearswap->t);
+    limit_to_one(shares, tile->n);
+    rounded_each(&tile->in, MULTIPLY, model, tile->n, shares);
+    fill(distances, tile->n, 1);
+    rounded_each(&tile->in, SUBTRACT, distances, tile->n, shares);
+    rounded_each(&tile->in, MULTIPLY, base, tile->n, distances);
+    rounded_each(&tile->in, ADD, model, tile->n, base);
+    return model;
+}
+
+static bool nearswap_read(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    return merge_read(view, first, count, out, compute, error);
+}
+
+const struct view *merge_nearswap(struct arena *arena, const struct merge_operands *operands)
+{
+    static const struct view_op op = {
+        .name = "nearswap", .cost = 3000, .read = nearswap_read, .depends = merge_depends};
+    struct nearswap *nearswap = arena_alloc(arena, sizeof *nearswap);
+    assert(operands->base != NULL && operands->n_models == 1);
+    merge_init(&nearswap->merged, arena, &op, operands, true);
+    nearswap->t = (float)operands->t;
+    nearswap->least = rounded_number(operands->dtype, 1e-6);
+    return &nearswap->merged.view;
 }

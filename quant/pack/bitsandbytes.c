@@ -1,11 +1,15 @@
 #include "quant/pack/bitsandbytes.h"
 
 #include "quant/views/convert.h"
+#include "quant/views/dependencies.h"
 
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
-    PIECE = 16384, /* values at a time: whole blocks */
+    BNB_PIECE = 16384, /* values at a time: whole blocks */
     PER_BYTE = 2,
     BOUNDARIES = BNB_LEVELS - 1,
 };
@@ -149,11 +153,11 @@ struct walk {
 
 static bool walk_blocks(struct walk *walk, struct error *error)
 {
-    float values[PIECE];
+    float values[BNB_PIECE];
     const struct view *inner = walk->of->inner;
     for (uint64_t block = walk->first; block < walk->end;) {
         uint64_t at = block * BNB_BLOCK, rest = inner->n_elements - at, most = (walk->end - block) * BNB_BLOCK;
-        uint64_t n = most < PIECE ? most : PIECE;
+        uint64_t n = most < BNB_PIECE ? most : BNB_PIECE;
         n = n < rest ? n : rest;
         if (!read_values(inner, at, n, values, error))
             return false;
@@ -185,7 +189,7 @@ static void take_codes(struct walk *walk, uint64_t block, const float *values, s
     memcpy((uint8_t *)walk->out + (from - walk->out_first), bytes + (from - begin), (size_t)(to - from));
 }
 
-static bool read_codes(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+static bool bnb_read_codes(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     enum { BYTES = BNB_BLOCK / PER_BYTE };
     struct walk walk = {(const struct quantized *)view,
@@ -218,7 +222,7 @@ static void take_largest(struct walk *walk, uint64_t block, const float *values,
     f32_dtype.kernels[CPU_PORTABLE].encode(&kept, (uint8_t *)walk->out + (block - walk->first) * sizeof kept, 1);
 }
 
-static bool read_maxima(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+static bool bnb_read_maxima(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
     struct walk walk = {.of = (const struct quantized *)view, first, first + count, take_largest, out};
     return walk_blocks(&walk, error);
@@ -232,13 +236,13 @@ static void maxima_depend(const struct view *view, uint64_t first, uint64_t coun
 /* 8 bits. */
 
 /* Reads the largest magnitude of a row; `values` has its last piece then, which is the whole row if it fits. */
-static bool read_row(const struct view *inner, uint64_t row, float values[PIECE], float *ret_largest,
+static bool read_row(const struct view *inner, uint64_t row, float values[BNB_PIECE], float *ret_largest,
                      struct error *error)
 {
     uint64_t columns = inner->shape[1];
     *ret_largest = 0;
     for (uint64_t done = 0, n; done < columns; done += n) {
-        n = columns - done < PIECE ? columns - done : PIECE;
+        n = columns - done < BNB_PIECE ? columns - done : BNB_PIECE;
         if (!read_values(inner, row * columns + done, n, values, error))
             return false;
         const float both[] = {*ret_largest, kernels()->largest(values, (size_t)n)};
@@ -251,15 +255,15 @@ static bool read_rows(const struct view *view, uint64_t first, uint64_t count, v
 {
     const struct view *inner = ((const struct quantized *)view)->inner;
     uint64_t columns = inner->shape[1], end = first + count;
-    float values[PIECE], largest = 0;
+    float values[BNB_PIECE], largest = 0;
     int8_t *codes = out;
     for (uint64_t row = UINT64_MAX, n; first < end; first += n, codes += n) {
         uint64_t left = columns - first % columns;
         n = left < end - first ? left : end - first;
-        n = n < PIECE ? n : PIECE;
+        n = n < BNB_PIECE ? n : BNB_PIECE;
         if (row != first / columns && !read_row(inner, row = first / columns, values, &largest, error))
             return false;
-        bool is_here = columns <= PIECE;
+        bool is_here = columns <= BNB_PIECE;
         if (!is_here && !read_values(inner, first, n, values, error))
             return false;
         kernels()->round(is_here ? values + first % columns : values, (size_t)n, 1 / largest * 127, codes);
@@ -269,7 +273,7 @@ static bool read_rows(const struct view *view, uint64_t first, uint64_t count, v
 
 static bool read_row_maxima(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
 {
-    float values[PIECE], largest;
+    float values[BNB_PIECE], largest;
     for (uint64_t i = 0; i < count; i++) {
         if (!read_row(((const struct quantized *)view)->inner, first + i, values, &largest, error))
             return false;
@@ -292,8 +296,8 @@ static void rows_depend(const struct view *view, uint64_t first, uint64_t count,
 
 /* Making the views. */
 
-static struct quantized *make(struct arena *arena, const struct view_op *op, const struct view *inner,
-                              const struct dtype *dtype, unsigned rank, const uint64_t *shape)
+static struct quantized *bnb_make(struct arena *arena, const struct view_op *op, const struct view *inner,
+                                  const struct dtype *dtype, unsigned rank, const uint64_t *shape)
 {
     struct quantized *made = arena_alloc(arena, sizeof *made);
     *made = (struct quantized){.inner = inner};
@@ -326,9 +330,9 @@ static void set_levels(struct quantized *quantized, const float levels[BNB_LEVEL
 const struct view *view_bnb_codes(struct arena *arena, const struct view *weight, const float levels[BNB_LEVELS])
 {
     static const struct view_op op = {
-        .name = "codes of 4 bits", .cost = 1500, .read = read_codes, .depends = codes_depend};
+        .name = "codes of 4 bits", .cost = 1500, .read = bnb_read_codes, .depends = codes_depend};
     const uint64_t shape[] = {(weight->n_elements + 1) / PER_BYTE, 1};
-    struct quantized *made = make(arena, &op, weight, &u8_dtype, 2, shape);
+    struct quantized *made = bnb_make(arena, &op, weight, &u8_dtype, 2, shape);
     set_levels(made, levels);
     return &made->view;
 }
@@ -336,22 +340,22 @@ const struct view *view_bnb_codes(struct arena *arena, const struct view *weight
 const struct view *view_bnb_maxima(struct arena *arena, const struct view *weight)
 {
     static const struct view_op op = {
-        .name = "largest of blocks", .cost = 10000, .read = read_maxima, .depends = maxima_depend};
+        .name = "largest of blocks", .cost = 10000, .read = bnb_read_maxima, .depends = maxima_depend};
     const uint64_t shape[] = {(weight->n_elements + BNB_BLOCK - 1) / BNB_BLOCK};
-    return &make(arena, &op, weight, &f32_dtype, 1, shape)->view;
+    return &bnb_make(arena, &op, weight, &f32_dtype, 1, shape)->view;
 }
 
 const struct view *view_bnb_rows(struct arena *arena, const struct view *matrix)
 {
     static const struct view_op op = {.name = "codes of rows", .cost = 500, .read = read_rows, .depends = rows_depend};
-    return &make(arena, &op, view_convert(arena, matrix, &f16_dtype), dtype_by_name("I8"), 2, matrix->shape)->view;
+    return &bnb_make(arena, &op, view_convert(arena, matrix, &f16_dtype), dtype_by_name("I8"), 2, matrix->shape)->view;
 }
 
 const struct view *view_bnb_row_maxima(struct arena *arena, const struct view *matrix)
 {
     static const struct view_op op = {
         .name = "largest of rows", .cost = 10000, .read = read_row_maxima, .depends = row_maxima_depend};
-    return &make(arena, &op, view_convert(arena, matrix, &f16_dtype), &f32_dtype, 1, matrix->shape)->view;
+    return &bnb_make(arena, &op, view_convert(arena, matrix, &f16_dtype), &f32_dtype, 1, matrix->shape)->view;
 }
 
 void bnb_block_codes(const float levels[BNB_LEVELS], const float *values, size_t n, uint8_t *out)
@@ -368,4 +372,203 @@ void bnb_block_maxima(const float *values, size_t n, uint8_t *out)
     struct walk walk = {.out = out};
     for (size_t i = 0; i < n; i++)
         take_largest(&walk, i, values + i * BNB_BLOCK, BNB_BLOCK);
+}
+
+/* Double quantization. */
+
+enum { NESTED_PIECE = 4096, LONGEST_NUMBER = 24 };
+
+struct bnb_nested {
+    const struct view *maxima;
+    const float *levels;
+    _Atomic uint64_t found; /* the bits of the mean below bit 32, which says that they are there */
+};
+
+struct nested_view {
+    struct view view;
+    struct bnb_nested *nested;
+    const char *before; /* for the text */
+    bnb_spell *spell;
+};
+
+static void add_levels(float levels[BNB_NESTED_LEVELS], unsigned exponent)
+{
+    enum { MIDDLE = 127 }; /* the code of 0 */
+    static const float first = 0.1f, last = 1;
+    unsigned count = 1u << exponent;
+    float step = (last - first) / (float)count, power = (float)pow(10, (int)exponent - 6), before = first;
+    for (unsigned i = 1; i <= count; i++) {
+        /* torch.linspace() counts the second half from the end, each with one rounding */
+        float edge = i < (count + 1) / 2 ? (float)((double)step * i + (double)first)
+                                         : (float)((double)last - (double)step * (count - i));
+        float level = power * ((before + edge) / 2);
+        levels[MIDDLE + count - 1 + i] = level;
+        levels[MIDDLE - (count - 1) - i] = -level;
+        before = edge;
+    }
+}
+
+void bnb_nested_levels(float ret_levels[BNB_NESTED_LEVELS])
+{
+    enum { EXPONENTS = 7, ZERO = 127 };
+    ret_levels[ZERO] = 0;
+    ret_levels[BNB_NESTED_LEVELS - 1] = 1;
+    for (unsigned exponent = 0; exponent < EXPONENTS; exponent++)
+        add_levels(ret_levels, exponent);
+}
+
+struct bnb_nested *bnb_nested_new(struct arena *arena, const struct view *maxima, const float *levels)
+{
+    struct bnb_nested *nested = arena_alloc(arena, sizeof *nested);
+    nested->maxima = maxima;
+    nested->levels = levels;
+    return nested;
+}
+
+/* Several threads may find the same mean at the same time. */
+static bool read_mean(struct bnb_nested *nested, float *ret_mean, struct error *error)
+{
+    static const uint64_t is_found = (uint64_t)1 << 32;
+    uint64_t found = atomic_load_explicit(&nested->found, memory_order_relaxed);
+    uint32_t bits = (uint32_t)found;
+    if (found == 0) {
+        float values[NESTED_PIECE];
+        double sum = 0;
+        uint64_t n_blocks = nested->maxima->n_elements;
+        for (uint64_t at = 0, n; at < n_blocks; at += n) {
+            n = n_blocks - at < NESTED_PIECE ? n_blocks - at : NESTED_PIECE;
+            if (!convert_values(nested->maxima, at, n, values, error))
+                return false;
+            for (uint64_t i = 0; i < n; i++)
+                sum += (double)values[i];
+        }
+        float mean = (float)(sum / (double)n_blocks);
+        memcpy(&bits, &mean, sizeof bits);
+        atomic_store_explicit(&nested->found, is_found | bits, memory_order_relaxed);
+    }
+    memcpy(ret_mean, &bits, sizeof bits);
+    return true;
+}
+
+/* Reads the distances from the mean in one of the larger blocks; returns their number, 0 on failure. */
+static size_t read_block(struct bnb_nested *nested, uint64_t block, float distances[BNB_NESTED_BLOCK],
+                         float *ret_largest, struct error *error)
+{
+    uint64_t first = block * BNB_NESTED_BLOCK, rest = nested->maxima->n_elements - first;
+    size_t n = rest < BNB_NESTED_BLOCK ? (size_t)rest : BNB_NESTED_BLOCK;
+    float mean;
+    if (!read_mean(nested, &mean, error) || !convert_values(nested->maxima, first, n, distances, error))
+        return 0;
+    *ret_largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        distances[i] -= mean;
+        *ret_largest = fabsf(distances[i]) > *ret_largest ? fabsf(distances[i]) : *ret_largest;
+    }
+    return n;
+}
+
+/* NaN, what 0 becomes in a block of zeros, has the lowest place. */
+static uint8_t encode(const float *levels, float value)
+{
+    static const float half_places = 32767.5f;
+    float place = floorf((value + 1) * half_places + 0.5f);
+    place = !(place >= 0) ? 0 : place > 2 * half_places ? 2 * half_places : place;
+    double rounded = (double)place / (double)half_places - 1;
+    unsigned low = 0, high = BNB_NESTED_LEVELS - 1;
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (((double)levels[middle] + (double)levels[middle + 1]) / 2 < rounded)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint8_t)low;
+}
+
+static bool nested_read_codes(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    struct bnb_nested *nested = ((const struct nested_view *)view)->nested;
+    float distances[BNB_NESTED_BLOCK], largest;
+    uint8_t *codes = out;
+    for (uint64_t end = first + count; first < end;) {
+        size_t n = read_block(nested, first / BNB_NESTED_BLOCK, distances, &largest, error);
+        float inverse = 1 / largest;
+        if (n == 0)
+            return false;
+        for (size_t i = first % BNB_NESTED_BLOCK; i < n && first < end; i++, first++)
+            *codes++ = encode(nested->levels, distances[i] * inverse);
+    }
+    return true;
+}
+
+static bool nested_read_maxima(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    struct bnb_nested *nested = ((const struct nested_view *)view)->nested;
+    float distances[BNB_NESTED_BLOCK], largest;
+    for (uint64_t i = 0; i < count; i++) {
+        if (read_block(nested, first + i, distances, &largest, error) == 0)
+            return false;
+        f32_dtype.kernels[CPU_PORTABLE].encode(&largest, (uint8_t *)out + i * sizeof largest, 1);
+    }
+    return true;
+}
+
+static bool read_text(const struct view *view, uint64_t first, uint64_t count, void *out, struct error *error)
+{
+    const struct nested_view *text = (const struct nested_view *)view;
+    size_t before = strlen(text->before);
+    char number[BNB_SPELLED], end[LONGEST_NUMBER + 2];
+    float mean;
+    if (!read_mean(text->nested, &mean, error))
+        return false;
+    const char *spelled = isfinite(mean) ? text->spell((double)mean, number) : mean > 0 ? "Infinity" : "NaN";
+    snprintf(end, sizeof end, "%.*s}", LONGEST_NUMBER, spelled);
+    for (uint64_t i = 0; i < count; i++) {
+        size_t at = (size_t)(first + i);
+        ((char *)out)[i] = at < before ? text->before[at] : at - before < strlen(end) ? end[at - before] : ' ';
+    }
+    return true;
+}
+
+/* Every byte depends on the mean, and so on the whole weight. */
+static void depends(const struct view *view, uint64_t first, uint64_t count, struct dependencies *to)
+{
+    const struct view *maxima = ((const struct nested_view *)view)->nested->maxima;
+    convert_depends(maxima, encoding_of(&f32_dtype), 0, maxima->n_elements, to);
+}
+
+static struct nested_view *nested_make(struct arena *arena, const struct view_op *op, struct bnb_nested *nested,
+                                       const struct dtype *dtype, uint64_t n_elements)
+{
+    struct nested_view *made = arena_alloc(arena, sizeof *made);
+    *made = (struct nested_view){.nested = nested};
+    view_init(&made->view, arena, op, dtype, 1, &n_elements);
+    made->view.scattered = nested->maxima->scattered;
+    return made;
+}
+
+const struct view *view_bnb_nested_codes(struct arena *arena, struct bnb_nested *nested)
+{
+    static const struct view_op op = {
+        .name = "nested codes", .cost = 10000, .read = nested_read_codes, .depends = depends};
+    return &nested_make(arena, &op, nested, &u8_dtype, nested->maxima->n_elements)->view;
+}
+
+const struct view *view_bnb_nested_maxima(struct arena *arena, struct bnb_nested *nested)
+{
+    static const struct view_op op = {
+        .name = "nested maxima", .cost = 10000, .read = nested_read_maxima, .depends = depends};
+    uint64_t n_blocks = (nested->maxima->n_elements + BNB_NESTED_BLOCK - 1) / BNB_NESTED_BLOCK;
+    return &nested_make(arena, &op, nested, &f32_dtype, n_blocks)->view;
+}
+
+const struct view *view_bnb_nested_text(struct arena *arena, struct bnb_nested *nested, const char *before,
+                                        bnb_spell *spell)
+{
+    static const struct view_op op = {.name = "nested text", .cost = 10000, .read = read_text, .depends = depends};
+    struct nested_view *made =
+        nested_make(arena, &op, nested, &u8_dtype, strlen(before) + LONGEST_NUMBER + strlen("}"));
+    made->before = before;
+    made->spell = spell;
+    return &made->view;
 }

@@ -1,6 +1,5 @@
-/* Groups without dividing, as grouped_avx2.c and grouped_affine_avx2.c explain: BF16 values as E4M3, E2M1 rounded down
- * or integers, and affine groups. Of the rest, and of what these leave to grouped_portable, compilers make vectors just
- * as well. */
+/* Groups without dividing, as grouped_avx2.c explains: BF16 values as E4M3, E2M1 rounded down or integers, and
+ * affine groups. Of the rest, and of what these leave to grouped_portable, compilers make vectors just as well. */
 #include "quant/pack/grouped_kernels.h"
 
 #include <arm_neon.h>

@@ -5,7 +5,7 @@
  * whatever rule or importance the encoding has. */
 #pragma once
 
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 #include "quant/views/view.h"
 
 /* Reports whether `view` can be shown as `target`: it has that dtype, or its own can be decoded, the target has an

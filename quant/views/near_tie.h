@@ -8,7 +8,7 @@
  * Q6_K that ggml made on ARM of weights in BF16, where ties are frequent, it recognizes 1572. */
 #pragma once
 
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 #include "quant/views/view.h"
 
 /* Compares `found` with encodings of block `block` of `view` as `target`, if convert_possible(). *ret_near is true if

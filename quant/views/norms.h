@@ -1,5 +1,4 @@
-/* Matrices with other norms of their rows or columns (set_norms.c, column_norm.c), and vectors minus their mean
- * (less_mean.c). */
+/* Matrices with other norms of their rows or columns, and vectors minus their mean. */
 #pragma once
 
 #include "quant/views/finding.h"

@@ -1,5 +1,5 @@
-/* Views of what belongs to positions: rotary tables (rotary.c), vectors of the places of a picture (bilinear.c), and
- * numbers that are stored as differences from their places (add_place.c). */
+/* Views of what belongs to positions: rotary tables, vectors of the places of a picture, and numbers that are
+ * stored as differences from their places. */
 #pragma once
 
 #include "quant/views/view.h"

@@ -2,7 +2,7 @@
  * core, and the ratio to the portable kernel. The last row is what copying as many bytes takes. Everything is warmed
  * up; what is compared takes turns, and the best of the turns counts. Arguments: names of dtypes or of groups. */
 #include "base/arena.h"
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 #include "quant/pack/grouped_kernels.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "fs/tree/content_options.h"
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 #include "quant/views/convert.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Codes follow from the scales that ggml stored (tests/data/make_blocks.py), with and without importance. */
-#include "quant/blocks/codes_check.h"
+#include "quant/blocks/codes.h"
 #include "quant/blocks/f16.h"
 
 #include "tests/unit/check.h"

@@ -1,7 +1,7 @@
 /* Every fast kernel gives the bits of its portable twin: over blocks of all kinds, at all alignments, for counts that
  * leave a rest, and without touching what is around the output. */
 #include "quant/blocks/codes.h"
-#include "quant/blocks/encoding.h"
+#include "quant/blocks/dtype.h"
 
 #include "tests/unit/quant/levels.h"
 

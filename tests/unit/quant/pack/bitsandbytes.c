@@ -1,7 +1,6 @@
 /* Weights as bitsandbytes quantizes them. Expected values: bitsandbytes 0.50.2 on a CPU. */
 #include "quant/pack/bitsandbytes.h"
 #include "base/little_endian.h"
-#include "quant/pack/bitsandbytes_nested.h"
 
 #include "tests/unit/check.h"
 

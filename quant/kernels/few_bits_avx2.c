@@ -1,7 +1,127 @@
+/* Q1_0, Q2_0, TQ1_0 and TQ2_0. */
 #include "quant/blocks/dtype.h"
 #include "quant/blocks/f16.h"
 #include "quant/blocks/ternary.h"
 #include "quant/kernels/avx2.h"
+
+enum { Q1_0_ELEMENTS = 128, Q1_0_QS = 2, Q1_0_BYTES = 18 };
+
+decode_function q1_0_decode_avx2;
+
+/* Turns cleared bits into signs. */
+void q1_0_decode_avx2(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *block = blocks;
+    const __m256i shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    const __m256i sign = _mm256_set1_epi32(INT32_MIN);
+    for (size_t i = 0; i < n_blocks; i++, block += Q1_0_BYTES) {
+        __m256i d = _mm256_castps_si256(_mm256_set1_ps(f16_load(block)));
+        for (int j = 0; j < Q1_0_ELEMENTS / 8; j++, values += 8) {
+            __m256i bits = _mm256_sllv_epi32(_mm256_set1_epi32(block[Q1_0_QS + j]), shifts);
+            _mm256_storeu_si256((__m256i *)(void *)values, _mm256_xor_si256(d, _mm256_andnot_si256(bits, sign)));
+        }
+    }
+}
+
+/* Turns eight rows of eight numbers into columns. */
+static inline void q1_0_transpose(__m256 rows[8])
+{
+    __m256 dealt[8];
+    for (int round = 0; round < 2; round++) { /* within every 128 bits */
+        for (int i = 0; i < 8; i++) {
+            __m256 a = rows[(i & 4) + i % 4 / 2], b = rows[(i & 4) + i % 4 / 2 + 2];
+            dealt[i] = i % 2 == 0 ? _mm256_unpacklo_ps(a, b) : _mm256_unpackhi_ps(a, b);
+        }
+        memcpy(rows, dealt, sizeof dealt);
+    }
+    for (int i = 0; i < 4; i++) {
+        dealt[i] = _mm256_permute2f128_ps(rows[i], rows[i + 4], 0x20);
+        dealt[i + 4] = _mm256_permute2f128_ps(rows[i], rows[i + 4], 0x31);
+    }
+    memcpy(rows, dealt, sizeof dealt);
+}
+
+/* Sums the magnitudes of each block in order, with one block a lane. */
+static inline void q1_0_encode_batch(const float *values, uint8_t *block, size_t n_blocks)
+{
+    __m256 sums = _mm256_setzero_ps();
+    float means[BATCH];
+    uint16_t halves[BATCH];
+    for (int i = 0; i < Q1_0_ELEMENTS; i += 8) {
+        __m256 rows[BATCH];
+        for (size_t b = 0; b < BATCH; b++) {
+            rows[b] = b < n_blocks ? _mm256_loadu_ps(values + b * Q1_0_ELEMENTS + (size_t)i) : _mm256_setzero_ps();
+            if (b < n_blocks)
+                block[b * Q1_0_BYTES + Q1_0_QS + (size_t)i / 8] =
+                    (uint8_t)_mm256_movemask_ps(_mm256_cmp_ps(rows[b], _mm256_setzero_ps(), _CMP_GE_OQ));
+            rows[b] = magnitudes(rows[b]);
+        }
+        q1_0_transpose(rows);
+        for (int j = 0; j < 8; j++)
+            sums = _mm256_add_ps(sums, rows[j]);
+    }
+    _mm256_storeu_ps(means, _mm256_div_ps(sums, _mm256_set1_ps(Q1_0_ELEMENTS)));
+    halves_of(means, halves);
+    for (size_t b = 0; b < n_blocks; b++)
+        memcpy(block + b * Q1_0_BYTES, &halves[b], sizeof halves[b]);
+}
+
+DEFINE_AVX2_ENCODER(q1_0, Q1_0_ELEMENTS, Q1_0_BYTES)
+
+enum { Q2_0_ELEMENTS = 64, Q2_0_QS = 2, Q2_0_BYTES = 18 };
+
+decode_function q2_0_decode_avx2;
+
+void q2_0_decode_avx2(const void *blocks, float *values, size_t n_blocks)
+{
+    const uint8_t *block = blocks;
+    const __m256i shifts = _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
+    for (size_t i = 0; i < n_blocks; i++, block += Q2_0_BYTES) {
+        __m256 d = _mm256_set1_ps(f16_load(block));
+        for (int j = 0; j < Q2_0_ELEMENTS / 8; j++, values += 8) {
+            int word = block[Q2_0_QS + 2 * j] | block[Q2_0_QS + 2 * j + 1] << 8;
+            __m256i levels = _mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32(word), shifts), _mm256_set1_epi32(3));
+            levels = _mm256_sub_epi32(levels, _mm256_set1_epi32(1));
+            _mm256_storeu_ps(values, _mm256_mul_ps(_mm256_cvtepi32_ps(levels), d));
+        }
+    }
+}
+
+/* Packs the levels of 32 values, four to a byte. */
+static inline void q2_0_store_levels(const struct values32 *values, float inverse, uint8_t *qs)
+{
+    __m256i integers[4];
+    for (int i = 0; i < 4; i++) {
+        __m256i rounded = round_away(_mm256_mul_ps(values->part[i], _mm256_set1_ps(inverse)));
+        integers[i] = _mm256_add_epi32(_mm256_max_epi32(rounded, _mm256_set1_epi32(-1)), _mm256_set1_epi32(1));
+    }
+    __m256i levels = _mm256_min_epu8(to_bytes(integers), _mm256_set1_epi8(3));
+    __m256i pairs = _mm256_maddubs_epi16(levels, _mm256_set1_epi16(4 << 8 | 1));
+    __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(16 << 16 | 1));
+    __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
+    _mm_storel_epi64((__m128i *)(void *)qs, _mm_packus_epi16(words, words));
+}
+
+static inline void q2_0_encode_batch(const float *values, uint8_t *block, size_t n_blocks)
+{
+    float largest[BATCH] = {0};
+    struct scales d;
+    for (size_t i = 0; i < n_blocks; i++) {
+        struct values32 first = load_values(values + i * Q2_0_ELEMENTS),
+                        second = load_values(values + i * Q2_0_ELEMENTS + 32);
+        float a = largest_magnitude(&first), b = largest_magnitude(&second);
+        largest[i] = a > b ? a : b;
+    }
+    scales_of(largest, 1, &d);
+    for (size_t i = 0; i < n_blocks; i++, values += Q2_0_ELEMENTS, block += Q2_0_BYTES) {
+        struct values32 first = load_values(values), second = load_values(values + 32);
+        memcpy(block, &d.half[i], sizeof d.half[i]);
+        q2_0_store_levels(&first, d.inverse[i], block + Q2_0_QS);
+        q2_0_store_levels(&second, d.inverse[i], block + Q2_0_QS + 8);
+    }
+}
+
+DEFINE_AVX2_ENCODER(q2_0, Q2_0_ELEMENTS, Q2_0_BYTES)
 
 /* Like ternary_digits(). */
 static float find_digits(const float *values, uint8_t digits[TERNARY_ELEMENTS])

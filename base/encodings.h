@@ -1,4 +1,4 @@
-/* Bytes as text: base64 (base64.c) and the escapes of URLs (percent.c). */
+/* Bytes as text: base64, the escapes of URLs, and SHA-256 in hexadecimal digits. */
 #pragma once
 
 #include "base/arena.h"
@@ -25,3 +25,10 @@ const char *percent_decode(const char *text, size_t length, struct arena *arena)
 /* Decodes one component of a path as a file name. Returns NULL for what is no name: "", "." and "..", a '/' or a NUL
  * byte, more than NAME_MAX bytes, or an incomplete escape. */
 const char *percent_decode_name(const char *text, size_t length, struct arena *arena);
+
+/* SHA-256 of bytes in memory, as text. To hash a stream, use nettle's sha2.h. */
+
+enum { SHA256_HEX = 64 };
+
+/* Writes the hash of `length` bytes as 64 lower-case digits and a NUL. */
+void sha256_hex(const void *bytes, size_t length, char hex[SHA256_HEX + 1]);

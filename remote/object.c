@@ -2,8 +2,8 @@
 
 #include "base/arrival.h"
 #include "base/attempt.h"
+#include "base/encodings.h"
 #include "base/lock.h"
-#include "base/sha256.h"
 #include "remote/claims.h"
 #include "remote/options.h"
 #include "remote/sparse.h"

@@ -1,8 +1,8 @@
 #include "remote/store.h"
 
+#include "base/encodings.h"
 #include "base/lock.h"
 #include "base/report.h"
-#include "base/sha256.h"
 #include "remote/crc.h"
 #include "remote/sealed.h"
 #include "remote/sparse.h"

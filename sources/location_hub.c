@@ -7,7 +7,6 @@
  * Source: huggingface_hub's HfApi.model_info, list_repo_tree and file_download; HfFileSystem.resolve_path. */
 #include "base/buffer.h"
 #include "base/encodings.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "remote/credentials.h"
 #include "remote/http.h"

@@ -1,6 +1,6 @@
 #include "sources/location_ollama.h"
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "base/text.h"
 #include "sources/location_scheme.h"
 #include "sources/paths.h"

@@ -5,7 +5,6 @@
  *
  * Source: Amazon S3 API Reference, ListObjectsV2, GetObject, "Methods for accessing a bucket". */
 #include "base/encodings.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "remote/aws.h"
 #include "remote/http.h"

@@ -4,7 +4,6 @@
  * then requests the beginning of each file, all at once: the answer gives its size and validator. The store keeps the
  * result: the next requests are conditional, and offline there are none. */
 #include "base/encodings.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "base/text_index.h"
 #include "remote/http.h"

@@ -1,4 +1,4 @@
-#include "formats/dcp/chunk.h"
+#include "formats/dcp/dcp.h"
 
 #include "base/attempt.h"
 #include "base/lock.h"

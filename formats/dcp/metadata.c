@@ -1,4 +1,4 @@
-#include "formats/dcp/metadata.h"
+#include "formats/dcp/dcp.h"
 
 #include "base/checked.h"
 #include "base/sort.h"

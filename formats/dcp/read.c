@@ -11,8 +11,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "formats/checkpoint_builder.h"
-#include "formats/dcp/chunk.h"
-#include "formats/dcp/metadata.h"
+#include "formats/dcp/dcp.h"
 #include "formats/format.h"
 #include "formats/shape.h"
 

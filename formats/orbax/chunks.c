@@ -1,10 +1,10 @@
-#include "formats/orbax/zarr.h"
-
+#include "base/arena.h"
 #include "base/attempt.h"
 #include "base/checked.h"
 #include "base/lock.h"
 #include "base/sort.h"
 #include "formats/bits.h"
+#include "formats/orbax/zarr.h"
 #include "formats/tensor_set.h"
 #include "formats/tensorflow/table.h"
 #include "sources/chunk_cache.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKSUM = 4, ENTRY = 16 /* a chunk in a shard's index: offset and length */ };
+enum { CHUNK_CHECKSUM = 4, ENTRY = 16 /* a chunk in a shard's index: offset and length */ };
 
 /* A stored chunk may be larger than a decoded one, but not much. */
 enum { LARGER_RATIO = 2, LARGER_CONSTANT = 64 * 1024 };
@@ -152,7 +152,8 @@ static bool read_index(const struct place *place, uint64_t n_bytes, uint64_t *in
     uint64_t at = value->offset + (zarr->index_first ? 0 : value->length - n_bytes);
     bool good = source_read(value->source, at, (size_t)n_bytes, bytes, error);
     if (good && zarr->index_has_checksum)
-        good = read_le(bytes + n_bytes - CHECKSUM, CHECKSUM) == crc32c(bytes, (size_t)n_bytes - CHECKSUM) ||
+        good = read_le(bytes + n_bytes - CHUNK_CHECKSUM, CHUNK_CHECKSUM) ==
+                   crc32c(bytes, (size_t)n_bytes - CHUNK_CHECKSUM) ||
                fail(place, "the checksum of a shard's index is wrong", error);
     for (uint64_t i = 0; good && i < zarr->n_inner; i++) {
         uint64_t offset = read_le(bytes + i * ENTRY, 8), length = read_le(bytes + i * ENTRY + 8, 8);
@@ -171,7 +172,7 @@ static bool make_index(const struct place *place, struct error *error)
 {
     const struct zarr_array *zarr = place->array->zarr;
     struct value_chunks *chunks = place->in_value;
-    uint64_t checksum = zarr->index_has_checksum ? CHECKSUM : 0;
+    uint64_t checksum = zarr->index_has_checksum ? CHUNK_CHECKSUM : 0;
     if (zarr->sharded && (place->value->length < checksum || zarr->n_inner > (place->value->length - checksum) / ENTRY))
         return fail(place, "truncated: a shard is smaller than its index", error);
     uint64_t *index = memory_alloc((size_t)(2 * zarr->n_inner * sizeof *index));
@@ -205,8 +206,9 @@ static bool know(struct zarr_chunks *chunks, const struct place *place, struct e
 static size_t decoded_length(const struct zarr_array *zarr, unsigned codec, size_t length)
 {
     if (zarr->codecs[codec] == CODEC_CRC32C)
-        return length > CHECKSUM ? length - CHECKSUM : 0;
-    return (size_t)zarr->inner_bytes + (zarr->n_codecs - 1 - codec) * CHECKSUM; /* checksums are what may follow */
+        return length > CHUNK_CHECKSUM ? length - CHUNK_CHECKSUM : 0;
+    return (size_t)zarr->inner_bytes +
+           (zarr->n_codecs - 1 - codec) * CHUNK_CHECKSUM; /* checksums are what may follow */
 }
 
 /* Undoes all codecs but the last; takes the bytes and returns others, or NULL with a reason. */
@@ -382,4 +384,79 @@ const struct view *zarr_view(struct arena *arena, const struct zarr_chunks *chun
         if (covered[i] != zarr->shape[i])
             view = view_slice(arena, view, i, 0, zarr->shape[i], 1);
     return zarr->swap ? swapped(arena, view) : view;
+}
+
+/* Codecs. */
+
+#define ZLIB_CONST /* what is read is const */
+#include <zlib.h>
+#include <zstd.h>
+
+static const char *decode_zstd(const unsigned char *bytes, size_t n_bytes, unsigned char *out, size_t length)
+{
+    size_t n = ZSTD_decompress(out, length, bytes, n_bytes);
+    if (ZSTD_isError(n))
+        return "its compressed data (zstd) are damaged, or larger than a chunk";
+    return n == length ? NULL : "its compressed data (zstd) are smaller than a chunk";
+}
+
+/* Both of gzip's and of zlib's headers are understood. */
+static const char *decode_gzip(const unsigned char *bytes, size_t n_bytes, unsigned char *out, size_t length)
+{
+    enum { ANY_HEADER = 32 + 15 };
+    unsigned char nothing;
+    z_stream stream = {.next_in = bytes, .avail_in = (uInt)n_bytes};
+    if (inflateInit2(&stream, ANY_HEADER) != Z_OK)
+        return "not enough memory to inflate a chunk";
+    stream.next_out = length > 0 ? out : &nothing;
+    stream.avail_out = (uInt)length;
+    int status = inflate(&stream, Z_FINISH);
+    inflateEnd(&stream);
+    return status == Z_STREAM_END && stream.avail_out == 0 && stream.avail_in == 0
+               ? NULL
+               : "its compressed data (gzip) are damaged, or of another size than a chunk";
+}
+
+static const char *decode_crc32c(const unsigned char *bytes, size_t n_bytes, unsigned char *out, size_t length)
+{
+    enum { CODEC_CHECKSUM = 4 };
+    if (n_bytes != length + CODEC_CHECKSUM)
+        return "it does not have the size of a chunk and its checksum";
+    if (read_le(bytes + length, CODEC_CHECKSUM) != crc32c(bytes, length))
+        return "its checksum is wrong";
+    memcpy(out, bytes, length);
+    return NULL;
+}
+
+const char *codec_decode(enum codec codec, const unsigned char *bytes, size_t n_bytes, unsigned char *out,
+                         size_t length)
+{
+    return codec == CODEC_ZSTD   ? decode_zstd(bytes, n_bytes, out, length)
+           : codec == CODEC_GZIP ? decode_gzip(bytes, n_bytes, out, length)
+                                 : decode_crc32c(bytes, n_bytes, out, length);
+}
+
+unsigned char *codec_decode_zstd(const unsigned char *bytes, size_t n_bytes, size_t limit, size_t *ret_length)
+{
+    ZSTD_DStream *stream = ZSTD_createDStream();
+    ZSTD_inBuffer in = {bytes, n_bytes, 0};
+    ZSTD_outBuffer out = {NULL, 0, 0};
+    size_t left = stream != NULL ? 1 : (size_t)-1;
+    while (left != 0 && !ZSTD_isError(left) && out.pos <= limit) {
+        size_t before = in.pos + out.pos;
+        if (out.pos == out.size) {
+            out.size = out.size > 0 ? 2 * out.size : 4 * n_bytes + 1;
+            out.size = out.size < limit + 1 ? out.size : limit + 1;
+            out.dst = memory_resize(out.dst, out.size);
+        }
+        left = ZSTD_decompressStream(stream, &out, &in);
+        if (in.pos + out.pos == before)
+            break; /* truncated, or at the limit */
+    }
+    ZSTD_freeDStream(stream);
+    *ret_length = out.pos;
+    if (left == 0 && in.pos == n_bytes && out.pos <= limit)
+        return out.dst;
+    free(out.dst);
+    return NULL;
 }

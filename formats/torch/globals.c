@@ -1,4 +1,4 @@
-#include "formats/torch/globals.h"
+#include "formats/torch/pickle.h"
 
 #include "base/text.h"
 

@@ -3,13 +3,13 @@
  * The machine understands protocols 0 to 5 and builds a graph of passive nodes. It imports, calls and constructs
  * nothing. Source: Lib/pickletools.py of CPython 3.11, which describes all 68 opcodes. The rules:
  *
- * - a call (REDUCE, INST, OBJ) of a global that stands for data in the table of globals.h is an OBJECT node;
+ * - a call (REDUCE, INST, OBJ) of a global that stands for data in the table of globals.c is an OBJECT node;
  * - so is making a plain object of any class outside the table: NEWOBJ, copyreg._reconstructor, and INST or OBJ without
  * arguments; such classes are listed in `foreign`;
  * - a pickle may name any other global as a value, which is only its name;
  * - a call of any other global, or of the result of such a call, is an opaque OBJECT: the function and its arguments,
  * listed in `foreign` as well. Its value is unknown, so no tensor can depend on it;
- * - a file that names a harmful global (globals.h), called or not, is refused; BUILD,
+ * - a file that names a harmful global (globals.c), called or not, is refused; BUILD,
  *   SETITEM, APPEND on anything but such an object or container are refused; so are EXT1-4, NEXT_BUFFER and
  *   READONLY_BUFFER, which need tables outside the file.
  *
@@ -28,10 +28,56 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "formats/torch/globals.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The globals of pickles: the closed table of globals that stand for data, and names that data never needs.
+ *
+ * A pickle names Python objects, "module name", and which of them to call. wfs never calls anything: each global has
+ * one of these meanings instead. */
+
+enum global_meaning {
+    GLOBAL_FOREIGN, /* not in the table: a name, the class of plain objects, or a function with an unknown result */
+    GLOBAL_HARMFUL, /* acts on the world or runs code: a file that names it is refused */
+
+    GLOBAL_CLASS,    /* a class or constant of Python that may be named; an object of it is plain data */
+    GLOBAL_CONSTANT, /* torch.float32, torch.strided, numpy.dtypes ...: plain data, identified by its name */
+    GLOBAL_STORAGE,  /* a torch storage type: torch.FloatStorage */
+
+    GLOBAL_REBUILD_TENSOR,    /* (storage, offset, size, stride) */
+    GLOBAL_REBUILD_TENSOR_V2, /* (..., requires_grad, hooks[, metadata]) */
+    GLOBAL_REBUILD_TENSOR_V3, /* (..., requires_grad, hooks, dtype[, metadata]) */
+    GLOBAL_REBUILD_PARAMETER, /* (tensor, requires_grad, hooks[, state]) */
+    GLOBAL_REBUILD_FROM_TYPE, /* (function, type, arguments, state) */
+    GLOBAL_REBUILD_WRAPPER,   /* a tensor subclass without data of its own: (class, dtype, size, ...) */
+    GLOBAL_REBUILD_QUANTIZED, /* (storage, offset, size, stride, scheme, ...) */
+    GLOBAL_REBUILD_SPARSE,    /* (layout, (indices, values, size, ...)) */
+    GLOBAL_REBUILD_NESTED,    /* (buffer, sizes, strides, offsets) */
+    GLOBAL_REBUILD_META,      /* (dtype, size, stride, requires_grad) */
+    GLOBAL_REBUILD_ON_DEVICE, /* (tensor or numpy array, dtype, device, requires_grad) */
+    GLOBAL_TENSOR_CLASS,      /* torch.Tensor, Parameter: an object of it gets its tensor as argument or by BUILD */
+    GLOBAL_LOAD_FROM_BYTES,   /* (bytes of a legacy file that holds a storage) */
+
+    GLOBAL_DICT,        /* dict and its kin: filled by SETITEM */
+    GLOBAL_LIST,        /* list, deque: filled by APPEND */
+    GLOBAL_SET,         /* (items) */
+    GLOBAL_TUPLE,       /* (items) */
+    GLOBAL_FIRST,       /* stands for its first argument: torch.jit lists, device */
+    GLOBAL_NUMPY_ARRAY, /* _reconstruct, filled by BUILD */
+    GLOBAL_NUMPY_FROM_BUFFER,
+    GLOBAL_JAX_ARRAY,    /* (numpy's _reconstruct, its arguments, the array's state, the state of its type) */
+    GLOBAL_NUMPY_SCALAR, /* (dtype, bytes) */
+    GLOBAL_NUMPY_DTYPE,  /* (text, ...), completed by BUILD */
+    GLOBAL_ENCODE,       /* _codecs.encode (text, "latin1"): bytes, as protocol 2 writes them */
+    GLOBAL_RECONSTRUCT,  /* copyreg._reconstructor (class, base, state): an object of the class */
+    GLOBAL_NEW_OBJECT,   /* copyreg.__newobj__ (class, arguments ...): an object of the class */
+};
+
+/* Returns the meaning of a global; names are NUL-terminated and may be any bytes. Knows the Python 2 names of modules,
+ * too. */
+enum global_meaning global_meaning(const char *module, const char *name);
 
 enum {
     PICKLE_MAX_BYTES = 512 * 1024 * 1024, /* without the contents of absent bytes */

@@ -119,7 +119,7 @@ struct pickle_node *machine_instance(struct machine *machine, struct pickle_node
 bool machine_add_pairs(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);
 bool machine_append(struct machine *machine, struct pickle_node *to, struct pickle_node *const *nodes, size_t count);
 
-/* Operations of opcodes, called after reading the argument. Numbers, texts and constants are in pickle_scalars.c. */
+/* Operations of opcodes, called after reading the argument. Numbers, texts and constants are in pickle_opcodes.c. */
 #define OPERATION(name) bool name(struct machine *machine, const struct argument *argument)
 
 operation op_integer, op_int, op_long, op_long_counted, op_binfloat, op_float, op_constant, op_text, op_old_text,

@@ -9,11 +9,92 @@
 #include "formats/torch/tensors.h"
 #include "formats/zip/deflate_index.h"
 #include "formats/zip/zip.h"
+#include "text/json_write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Text of dict keys. */
+
+enum { MAX_KEY_TEXT = 64 }; /* bytes of a key that is not text; items of a tuple */
+
+void torch_append_key(struct buffer *path, const struct pickle_node *key)
+{
+    char number[JSON_FLOAT_TEXT];
+    if (key->absent) {
+        buffer_printf(path, "%zu bytes", key->text.length);
+        return;
+    }
+    switch (key->kind) {
+    case PICKLE_TEXT:
+    case PICKLE_BYTES:
+        buffer_append(path, key->text.bytes, key->text.length);
+        break;
+    case PICKLE_INTEGER:
+        buffer_printf(path, "%" PRId64, key->integer);
+        break;
+    case PICKLE_FLOAT:
+        buffer_append_text(path, json_f64_text(key->number, number));
+        break;
+    case PICKLE_TRUE:
+        buffer_append_text(path, "True");
+        break;
+    case PICKLE_FALSE:
+        buffer_append_text(path, "False");
+        break;
+    case PICKLE_NONE:
+        buffer_append_text(path, "None");
+        break;
+    case PICKLE_GLOBAL:
+        buffer_printf(path, "%.*s", MAX_KEY_TEXT, key->global.name);
+        break;
+    case PICKLE_TUPLE: /* as Python prints it, but without quotes */
+        buffer_append_text(path, "(");
+        for (uint32_t i = 0; i < key->items.n && i < MAX_KEY_TEXT && path->length <= TENSOR_MAX_NAME; i++) {
+            if (i > 0)
+                buffer_append_text(path, ", ");
+            if (key->items.nodes[i]->kind != PICKLE_TUPLE)
+                torch_append_key(path, key->items.nodes[i]);
+        }
+        buffer_append_text(path, ")");
+        break;
+    default:
+        buffer_append_text(path, "?");
+    }
+}
+
+/* Files of Megatron that hold a part of a model: model_optim_rng.pt of one rank, where a run spread tensors, layers or
+ * experts over several. Each has names like those of the whole, so nothing else tells. Source: Megatron-Core 0.14,
+ * training/checkpointing.py, generate_state_dict(): "args" are the run's arguments. */
+
+/* Returns how many ways an argument says that models were cut; 1: not at all, or not said. */
+static int64_t ways(const struct pickle_node *arguments, const char *name)
+{
+    int64_t n;
+    return pickle_integer(pickle_get(arguments, name), &n) && n > 1 ? n : 1;
+}
+
+bool torch_check_whole(const struct torch_container *container, const struct pickle_node *root, struct error *error)
+{
+    const struct pickle_node *arguments = pickle_get(root, "args");
+    bool has_model = pickle_get(root, "model") != NULL || pickle_get(root, "model0") != NULL;
+    if (pickle_is(arguments, PICKLE_OBJECT))
+        arguments = arguments->object->state;
+    int64_t n_tensor = ways(arguments, "tensor_model_parallel_size"),
+            n_pipeline = ways(arguments, "pipeline_model_parallel_size"),
+            n_expert = ways(arguments, "expert_model_parallel_size");
+    if (!has_model || (n_tensor == 1 && n_pipeline == 1 && n_expert == 1))
+        return true;
+    return error_set(error,
+                     "%s: a part of a model: the file of one rank of a Megatron checkpoint with "
+                     "tensor_model_parallel_size %" PRId64 ", pipeline_model_parallel_size %" PRId64
+                     " and expert_model_parallel_size %" PRId64 "; join the ranks with Megatron's converter",
+                     source_name(container->file), n_tensor, n_pipeline, n_expert);
+}
+
+/* The format. */
 
 /* Pickles of state dicts shrink to a fifth, or to a fifteenth where many names share a tensor. */
 enum { PICKLE_INFLATED_RATIO = 32, PICKLE_INFLATED_CONSTANT = 4 * 1024 * 1024 };

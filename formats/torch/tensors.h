@@ -136,17 +136,16 @@ bool torch_sizes(const struct pickle_node *node, uint64_t *sizes, unsigned *ret_
 bool torch_add_tensors(const struct torch_container *container, struct pickle *pickle, struct arena *scratch,
                        struct error *error);
 
-/* megatron.c: fails if the file says that it holds a part of a model alone, which other ranks have the rest of. */
+/* read.c: fails if the file says that it holds a part of a model alone, which other ranks have the rest of. */
 bool torch_check_whole(const struct torch_container *container, const struct pickle_node *root, struct error *error);
 
-/* slices.c: joins arrays that paddle.save() cut into slices, among the tensors from `first` on. Fails if a slice is
+/* arrays.c: joins arrays that paddle.save() cut into slices, among the tensors from `first` on. Fails if a slice is
  * missing or used twice, or if the slices do not fill the array. */
 bool torch_join_slices(const struct torch_container *container, const struct pickle *pickle, size_t first,
                        struct error *error);
 
-/* keys.c: appends a dict key as in names and extras: texts and bytes unchanged (absent
- * bytes as their number), other keys as Python prints them, "(1,
- * a)" without quotes. A tuple takes little more than TENSOR_MAX_NAME bytes. */
+/* read.c: appends a dict key as in names and extras: texts and bytes unchanged (absent bytes as their number), other
+ * keys as Python prints them, "(1, a)" without quotes. A tuple takes little more than TENSOR_MAX_NAME bytes. */
 void torch_append_key(struct buffer *path, const struct pickle_node *key);
 
 /* extras.c: returns the JSON of everything but tensors, in the arena; NULL if there is nothing. Nodes that hold tensors

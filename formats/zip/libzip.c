@@ -1,4 +1,4 @@
-#include "formats/zip/libzip.h"
+#include "formats/zip/zip.h"
 
 #include "base/sort.h"
 #include "base/text.h"

@@ -3,7 +3,6 @@
 #include "base/checked.h"
 #include "base/sort.h"
 #include "formats/window.h"
-#include "formats/zip/libzip.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

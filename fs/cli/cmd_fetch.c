@@ -1,5 +1,5 @@
+#include "base/encodings.h"
 #include "base/report.h"
-#include "base/sha256.h"
 #include "fs/cli/command.h"
 #include "fs/cli/copying.h"
 #include "fs/cli/terminal.h"

@@ -1,7 +1,6 @@
 #include "fs/http/html.h"
 
 #include "base/encodings.h"
-#include "base/sha256.h"
 #include "base/text.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "fs/http/answer.h"
 #include "fs/http/repository.h"
 #include "fs/http/route.h"

@@ -12,7 +12,7 @@
  * thread. The trees must outlive them. */
 #pragma once
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "base/text_index.h"
 #include "fs/tree/tree.h"
 

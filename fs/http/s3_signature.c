@@ -3,7 +3,7 @@
 #include "base/encodings.h"
 #include "base/text.h"
 #include "fs/http/answer.h"
-#include "remote/sigv4.h"
+#include "remote/aws.h"
 
 #include <nettle/memops.h>
 #include <stdlib.h>

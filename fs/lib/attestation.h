@@ -9,7 +9,7 @@
  * Source: in-toto Attestation Framework, Statement v1; SLSA Provenance v1. */
 #pragma once
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "fs/lib/paths.h"
 #include "fs/options/options.h"
 #include "text/json_write.h"

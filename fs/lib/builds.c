@@ -1,7 +1,7 @@
 #include "fs/lib/reproduction.h"
 
 #include "base/buffer.h"
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "models/diffusion/state_dict.h"
 #include "models/packings/packings.h"
 

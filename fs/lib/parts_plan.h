@@ -7,8 +7,8 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/encodings.h"
 #include "base/error.h"
-#include "base/sha256.h"
 #include "fs/tree/vfile.h"
 #include "sources/source.h"
 

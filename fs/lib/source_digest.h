@@ -8,7 +8,7 @@
  * Neither depends on the order of the sources, each of which comes once, nor on the path of their folder. */
 #pragma once
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "sources/source.h"
 
 enum {

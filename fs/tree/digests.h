@@ -5,7 +5,7 @@
  * (remote/store.h). All functions are safe from any thread. */
 #pragma once
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "fs/tree/vfile.h"
 
 struct digests;

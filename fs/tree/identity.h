@@ -5,7 +5,7 @@
  * subject of attestations. */
 #pragma once
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "formats/origin.h"
 #include "sources/source.h"
 

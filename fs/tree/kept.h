@@ -25,7 +25,7 @@
  * nothing writes pages back (tmpfs), and one that sets the clock back. */
 #pragma once
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "fs/tree/vfile.h"
 
 #include <nettle/sha2.h>

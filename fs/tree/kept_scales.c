@@ -1,6 +1,6 @@
 #include "fs/tree/kept_scales.h"
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "quant/blocks/codes.h"
 #include "quant/views/convert.h"
 

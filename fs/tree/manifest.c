@@ -1,6 +1,5 @@
 #include "fs/tree/manifest.h"
 
-#include "formats/gguf/cursor.h"
 #include "formats/gguf/kv.h"
 #include "models/family/gguf_model.h"
 #include "products/product.h"

@@ -7,7 +7,7 @@
  * ModelPack specification. */
 #pragma once
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "fs/tree/tree.h"
 #include "text/json_write.h"
 

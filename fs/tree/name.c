@@ -1,6 +1,6 @@
 #include "fs/tree/name.h"
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "base/text.h"
 
 #include <stdio.h>

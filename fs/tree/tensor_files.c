@@ -1,7 +1,7 @@
 /* tensors/NAME/: a directory for every tensor, with a file for every view of it, and with experts/N/ for the experts
  * stacked in it. Computed, not stored. */
 #include "base/text.h"
-#include "formats/numpy/write.h"
+#include "formats/numpy/numpy.h"
 #include "formats/shape.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"

@@ -1,7 +1,7 @@
 #include "fs/tree/tensor_views.h"
 
 #include "base/text.h"
-#include "formats/numpy/write.h"
+#include "formats/numpy/numpy.h"
 #include "formats/shape.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/name.h"

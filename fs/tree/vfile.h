@@ -1,7 +1,7 @@
 /* Virtual files: an exact size, and any range of bytes computed from just the stored bytes it depends on.
  *
  * A vfile is a constant list of spans. It keeps no state: ranges may be read in any order, twice, and by many threads
- * at once. Spans (formats/span.h), literals and views belong to the code that planned the file. */
+ * at once. Spans (formats/artifact.h), literals and views belong to the code that planned the file. */
 #pragma once
 
 #include "formats/artifact.h"

@@ -1,6 +1,6 @@
 #include "models/tokenizers/hf_vocabulary.h"
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "models/tokenizers/hf_encode.h"
 #include "models/tokenizers/hf_kind.h"
 

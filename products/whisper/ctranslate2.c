@@ -8,8 +8,8 @@
  * Source: CTranslate2, python/ctranslate2/converters/transformers.py, WhisperLoader; converters/utils.py,
  * fuse_linear(); specs/model_spec.py, LayerSpec and LanguageModelSpec; specs/whisper_spec.py and transformer_spec.py.
  */
+#include "formats/ctranslate2/ctranslate2.h"
 #include "base/text.h"
-#include "formats/ctranslate2/write.h"
 #include "formats/documents.h"
 #include "models/derive/foreign_names.h"
 #include "models/facts.h"

@@ -1,7 +1,7 @@
 /* SHA-256 digests, which name the blobs and tensors of an archive. */
 #pragma once
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 
 #include <stdbool.h>
 

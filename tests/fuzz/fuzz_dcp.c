@@ -3,8 +3,7 @@
  *
  * Holds for what is accepted: chunks are inside their tensor, tiles have the shape of the tensor, and elements can be
  * read or refused with one line. */
-#include "formats/dcp/chunk.h"
-#include "formats/dcp/metadata.h"
+#include "formats/dcp/dcp.h"
 #include "formats/shape.h"
 
 #include "tests/fuzz/read_tensors.h"

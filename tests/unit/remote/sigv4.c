@@ -1,5 +1,5 @@
 /* Expected: what botocore 1.44's S3SigV4Auth sets for the same request, key and time. */
-#include "remote/sigv4.h"
+#include "remote/aws.h"
 
 #include "tests/unit/check.h"
 

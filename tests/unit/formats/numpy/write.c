@@ -1,4 +1,4 @@
-#include "formats/numpy/write.h"
+#include "formats/numpy/numpy.h"
 
 #include "tests/unit/check.h"
 

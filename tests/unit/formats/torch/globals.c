@@ -1,5 +1,5 @@
 /* What names in pickles mean. Expected values: what the functions of torch, numpy and Python of these names do. */
-#include "formats/torch/globals.h"
+#include "formats/torch/pickle.h"
 
 #include "tests/unit/check.h"
 

@@ -4,7 +4,6 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "formats/zip/deflate_index.h"
-#include "formats/zip/libzip.h"
 #include "sources/location.h"
 
 #include "tests/unit/check.h"

@@ -1,7 +1,7 @@
 /* Cuts of files into parts: where they may be, and that parts cost about the same. */
 #include "fs/lib/parts_plan.h"
 
-#include "formats/span.h"
+#include "formats/artifact.h"
 #include "quant/blocks/dtype.h"
 #include "quant/merge/merge.h"
 #include "tests/unit/check.h"

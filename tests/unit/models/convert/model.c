@@ -1,7 +1,7 @@
 /* Whole models. The sums are of what convert_hf_to_gguf.py (llama.cpp, the copy in llama-cpp-python 0.3.36) writes for
  * the directories in tests/data/gguf/models; printed by tests/data/gguf/make_models.py. */
 #include "models/convert/model.h"
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "models/formats.h"
 #include "quant/views/convert.h"
 #include "tests/unit/check.h"

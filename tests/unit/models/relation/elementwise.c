@@ -2,7 +2,7 @@
  * and what comes back. */
 #include "models/relation/elementwise.h"
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "models/relation/facts.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"

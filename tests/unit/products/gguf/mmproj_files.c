@@ -1,7 +1,7 @@
 /* mmproj.gguf of every projector, to the last byte: small checkpoints described in lines. Expected values: SHA-256 of
  * what convert_hf_to_gguf.py --mmproj writes for the same files, by make_mmproj_files.py, which also has what it
  * changes for models that the converter fails for (docs/exceptions.md). */
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 #include "models/derive/derive.h"

@@ -1,8 +1,8 @@
 /* Expected: the SHA-256 of the arrays in OpenAI's mel_filters.npz. */
 #include "products/whisper/forms.h"
 
+#include "base/encodings.h"
 #include "base/little_endian.h"
-#include "base/sha256.h"
 #include "tests/unit/check.h"
 
 static void published(uint64_t n_mels, const char *expected)

@@ -1,7 +1,7 @@
 /* The exponential: sums of what torch.exp (torch 2.9.1 with MKL 2024.2 on an AMD processor) makes of floats by their
  * bits. */
 #include "base/buffer.h"
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "quant/arithmetic/torch_functions.h"
 #include "tests/unit/check.h"
 

@@ -1,7 +1,7 @@
 /* Tensors merged by each method, against hashes of what mergekit makes of the same numbers (tests/data/merges.txt). */
 #include "quant/merge/merge.h"
 
-#include "base/sha256.h"
+#include "base/encodings.h"
 #include "tests/unit/check.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
  * numpy 1.26.4's, by the formula that quant/views/positions.h names. */
 #include "quant/views/positions.h"
 
+#include "base/encodings.h"
 #include "base/little_endian.h"
-#include "base/sha256.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

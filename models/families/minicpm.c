@@ -1,7 +1,7 @@
 /* MiniCPM 1, 2, 4 and 3. conversion/minicpm.py. */
 #include "models/families/deepseek/deepseek.h"
 #include "models/families/llama/llama.h"
-#include "models/families/phi/phi3.h"
+#include "models/families/phi.h"
 #include "text/json_write.h"
 
 #include <math.h>

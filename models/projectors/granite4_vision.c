@@ -1,7 +1,7 @@
 /* Granite 4 Vision: vision encoder, a SigLIP, and a Q-Former for each text layer that gets its results.
  * conversion/granite.py, Granite4VisionMmprojModel. */
 #include "base/text.h"
-#include "models/families/granite/granite.h"
+#include "models/families/granite.h"
 #include "models/families/layers.h"
 #include "models/projectors/projector.h"
 

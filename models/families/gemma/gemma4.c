@@ -1,13 +1,168 @@
-/* Gemma 4, the text model: an embedding for each layer, heads of another size in layers with full attention.
- * conversion/gemma.py. */
+/* Gemma 3n, Gemma 4 and EmbeddingGemma 2: an embedding for each layer, windows. conversion/gemma.py. */
+#include "base/text.h"
 #include "formats/documents.h"
 #include "models/families/gemma/gemma.h"
 #include "models/families/layers.h"
 #include "quant/views/convert.h"
+#include "text/json_write.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Gemma 3n, the text model: several streams (AltUp), and an embedding for each layer. conversion/gemma.py. */
+
+/* Three tensors of a kind, stacked; "even", "odd" and "last" are 1. */
+#define STACKED "(even i) o, (odd i) o, (last i) o -> (even + odd + last) i o"
+
+static const struct relation_row gemma3n_tensors[] = {
+    {"model.embed_tokens", "token_embd", "row c -> (row + added) c", "row"},
+    {"model.embed_tokens_per_layer", "per_layer_token_embd", "row c -> (row + added_per_layer) c", "row"},
+    {"lm_head.weight", "output.weight", .parallel = "row"},
+    {"model.altup_projections.0, model.altup_projections.1, model.altup_projections.2", "altup_proj", STACKED, "row"},
+    {"model.altup_unembed_projections.0, model.altup_unembed_projections.1, model.altup_unembed_projections.2",
+     "altup_unembd_proj", STACKED, "row"},
+    {"model.per_layer_model_projection", "per_layer_model_proj", .parallel = "row"},
+    {"model.per_layer_projection_norm", "per_layer_proj_norm"},
+    {"model.layers.{}.altup.correct_output_scale", "blk.{}.altup_correct_scale.weight"},
+    {"model.layers.{}.altup.correction_coefs", "blk.{}.altup_correct_coef"},
+    {"model.layers.{}.altup.prediction_coefs", "blk.{}.altup_predict_coef"},
+    {"model.layers.{}.altup.modality_router", "blk.{}.altup_router"},
+    {"model.layers.{}.altup.router_norm", "blk.{}.altup_router_norm"},
+    {"model.layers.{}.laurel.linear_left", "blk.{}.laurel_l", .parallel = "row"},
+    {"model.layers.{}.laurel.linear_right", "blk.{}.laurel_r", .parallel = "column"},
+    {"model.layers.{}.laurel.post_laurel_norm", "blk.{}.laurel_post_norm"},
+    {"model.layers.{}.per_layer_input_gate", "blk.{}.inp_gate"},
+    {"model.layers.{}.per_layer_projection", "blk.{}.proj"},
+    {"model.layers.{}.post_per_layer_input_norm", "blk.{}.post_norm"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {0},
+};
+
+/* Sets one width for all layers. */
+static bool emit_feed_forward(struct model_builder *builder, struct error *error)
+{
+    const struct json *width = hparams_get(builder->model->hparams, "intermediate_size");
+    struct layers layers;
+    double value;
+    if (!json_double(width, &value))
+        return true;
+    if (!layers_new(builder, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = value;
+    return layers_set_i32(builder, "feed_forward_length", &layers, error);
+}
+
+/* Sets how many standard deviations are below a share of a normal distribution, as torch computes it in F32, for the
+ * only two shares in use. */
+static bool emit_sparsity(struct model_builder *builder, struct error *error)
+{
+    enum { SPARSE_LAYERS = 10 };
+    const double share = 0.95, deviations = 1.6448535919189453;
+    const struct json *pattern = hparams_get(builder->model->hparams, "activation_sparsity_pattern");
+    struct layers layers;
+    if (!layers_new(builder, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < SPARSE_LAYERS && layers.n > SPARSE_LAYERS && !json_is(pattern, JSON_ARRAY); i++)
+        layers.values[i] = share;
+    layers_fill(&layers, pattern);
+    for (uint64_t i = 0; i < layers.n; i++) {
+        if (layers.values[i] != 0 && layers.values[i] != share)
+            return error_set(error, "config.json: activation_sparsity_pattern has %g, which is neither 0 nor 0.95",
+                             layers.values[i]);
+        layers.values[i] = layers.values[i] == 0 ? (double)-INFINITY : deviations;
+    }
+    layers_set(builder, "activation_sparsity_scale", GGUF_F32, &layers);
+    return true;
+}
+
+static bool emit_window_pattern(struct model_builder *builder, struct error *error)
+{
+    enum { FULL_EACH = 5 };
+    struct layers layers;
+    if (json_is(hparams_get(builder->model->hparams, "layer_types"), JSON_ARRAY))
+        return emit_listed_windows(builder, error);
+    if (!layers_new(builder, &layers, error))
+        return false;
+    for (uint64_t i = 0; i < layers.n; i++)
+        layers.values[i] = (i + 1) % FULL_EACH != 0;
+    layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
+    return true;
+}
+
+static const struct key_row gemma3n_keys[] = {
+    {.emit = emit_feed_forward},
+    {"altup.active_idx", GGUF_U32, REQUIRED, "altup_active_idx"},
+    {"altup.num_inputs", GGUF_U32, REQUIRED, "altup_num_inputs"},
+    {"embedding_length_per_layer_input", GGUF_U32, REQUIRED, "hidden_size_per_layer_input"},
+    {"attention.shared_kv_layers", GGUF_U32, REQUIRED, "num_kv_shared_layers"},
+    {.emit = emit_sparsity},
+    {.emit = emit_window_pattern},
+    {0},
+};
+
+/* Sets a dimension for rows of zeros that give an embedding one row for each token. */
+static void pad(struct model_builder *builder, const char *fact, const char *tensor_name)
+{
+    struct error unused;
+    uint64_t n_tokens;
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    if (!hparams_count(builder->model->hparams, "vocab_size", 0, 1 << 24, &n_tokens, &unused))
+        return;
+    for (size_t i = 0; i < set->n_tensors; i++) {
+        const struct tensor *tensor = &set->tensors[i];
+        if (strstr(tensor->name, tensor_name) != NULL && tensor->rank == 2 && tensor->shape[0] < n_tokens &&
+            strstr(tensor->name, "embed_vision") == NULL && strstr(tensor->name, "embed_audio") == NULL)
+            dimensions_set(&builder->dimensions, fact, n_tokens - tensor->shape[0]);
+    }
+}
+
+static bool gemma3n_adjust(struct model_builder *builder, struct error *error)
+{
+    enum { INPUTS = 4 };
+    uint64_t n_inputs;
+    pad(builder, "added", "embed_tokens.weight");
+    pad(builder, "added_per_layer", "embed_tokens_per_layer.weight");
+    return hparams_count(builder->model->hparams, "altup_num_inputs", INPUTS, INPUTS, &n_inputs, error);
+}
+
+/* Makes the list have all tokens, not just those in the layers' embedding. */
+static bool count_all_tokens(struct model_builder *builder, const struct vocab_input *input, struct error *error)
+{
+    uint64_t n_tokens;
+    return hparams_count(builder->model->hparams, "vocab_size", 0, UINT32_MAX, &n_tokens, error) &&
+           hparams_override(builder->model->hparams, "vocab_size_per_layer_input", n_tokens, error);
+}
+
+static const struct config_row gemma3n_config_rows[] = {
+    {"activation_sparsity_pattern", FROM_LAYERS, "activation_sparsity_scale", "0.95|0.0"},
+    {"layer_types", FROM_LAYERS, "attention.sliding_window_pattern", "'sliding_attention'|'full_attention'"},
+    {"vocab_size_per_layer_input", FROM_ROWS, "per_layer_token_embd.weight"},
+    {"laurel_rank", FROM_ROWS, "blk.0.laurel_l.weight"},
+    {0},
+};
+
+const struct family gemma3n_family = {
+    .name = "gemma3n",
+    .summary = "Gemma 3n (language model)",
+    .hf = FAMILY_NAMES({"Gemma3nForCausalLM"}, {"Gemma3nForConditionalGeneration"}),
+    .tensors = {gemma3n_tensors, qk_norm_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"Gemma3nForCausalLM", "gemma3n_text", NULL,
+                           CONFIG_TABLES(attention_bias_rows, gemma3_config_rows, gemma3n_config_rows)}),
+    .keys = {base_keys, gemma3_keys, gemma3n_keys},
+    .vocabs = {&spm_vocab, &hf_gemma_vocab, &bpe_vocab},
+    .dimensions = {DIMENSIONS({"last", NULL, 1}, {"added"}, {"added_per_layer"})},
+    .adjust = gemma3n_adjust,
+    .before_vocab = count_all_tokens,
+    .after_vocab = gemma3_after_vocab,
+};
+
+/* Gemma 4, the text model: an embedding for each layer, heads of another size in layers with full attention.
+ * conversion/gemma.py. */
 
 enum { MAX_HEAD_DIM = 65536 };
 
@@ -264,4 +419,86 @@ const struct family gemma4_family = {
     .vocabs = {&gemma4_vocab},
     .add_extras = gemma4_add_rope_factors,
     .adjust = gemma3_count_tokens,
+};
+
+/* EmbeddingGemma 2: Gemma 4 as an encoder. conversion/gemma.py, EmbeddingGemma2Model. */
+
+#define BLOCK "model.layers.{}.ple_block."
+
+static const struct relation_row gemma_embedding2_tensors[] = {
+    {"ple.per_layer_model_projection", "per_layer_model_proj", .parallel = "row"},
+    {"ple.per_layer_projection_norm", "per_layer_proj_norm"},
+    {BLOCK "per_layer_input_gate", "blk.{}.inp_gate"},
+    {BLOCK "per_layer_projection", "blk.{}.proj"},
+    {BLOCK "post_per_layer_input_norm", "blk.{}.post_norm"},
+    {"embedding_projection", "output", .parallel = "row"},
+    {0},
+};
+
+/* No layer takes the keys of another one, whatever config.json says. */
+static bool gemma_embedding2_adjust(struct model_builder *builder, struct error *error)
+{
+    return hparams_override(builder->model->hparams, "num_kv_shared_layers", 0, error) &&
+           gemma3_count_tokens(builder, error);
+}
+
+static const struct key_row gemma_embedding2_keys[] = {
+    {"attention.sliding_window", GGUF_U32, REQUIRED, "sliding_window", .times = 2}, /* of both sides of a token */
+    {"embedding_length_out", GGUF_U32, REQUIRED, "embedding_dim"},
+    {"attention.causal", GGUF_BOOL, ALWAYS, .value = 0},
+    {.emit = emit_pooling_type},
+    {0},
+};
+
+/* The class has names without "model.". */
+static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                 const char *name)
+{
+    static const char model[] = "model.";
+    (void)arena;
+    (void)dimensions;
+    return direction == BACKWARD && text_starts_with(name, model) ? name + strlen(model) : name;
+}
+
+/* Returns the window of one side of a token. */
+static const char *make_window(const struct config_material *material)
+{
+    uint64_t window;
+    return gguf_get_u64(material->kvs, "gemma-embedding2.attention.sliding_window", &window)
+               ? arena_printf(material->arena, "%" PRIu64, window / 2)
+               : NULL;
+}
+
+static const char *make_ropes(const struct config_material *material)
+{
+    double base = 1e6, base_swa = 1e4;
+    char digits[2][JSON_FLOAT_TEXT];
+    gguf_get_f64(material->kvs, "gemma-embedding2.rope.freq_base", &base);
+    gguf_get_f64(material->kvs, "gemma-embedding2.rope.freq_base_swa", &base_swa);
+    return arena_printf(
+        material->arena,
+        "{\n    \"full_attention\": {\n      \"rope_theta\": %s,\n      \"rope_type\": \"default\"\n    },\n"
+        "    \"sliding_attention\": {\n      \"rope_theta\": %s,\n      \"rope_type\": \"default\"\n    }\n  }",
+        json_f32_text((float)base, digits[0]), json_f32_text((float)base_swa, digits[1]));
+}
+
+static const struct config_row gemma_embedding2_config_rows[] = {
+    {"sliding_window", .make = make_window},
+    {"rope_parameters", .make = make_ropes},
+    {"tie_word_embeddings", FROM_TEXT, .text = "true"}, /* output.weight is no head */
+    {0},
+};
+
+const struct family gemma_embedding2_family = {
+    .name = "gemma-embedding2",
+    .summary = "EmbeddingGemma 2",
+    .since = 11549,
+    .hf = FAMILY_NAMES({"EmbeddingGemma2Model"}),
+    .tensors = {gemma_embedding2_tensors, gemma4_tensors, qk_norm_tensors, decoder_tensors},
+    .forms = CONFIG_FORMS({"EmbeddingGemma2Model", "embedding_gemma2_text", NULL,
+                           CONFIG_TABLES(gemma4_config_rows, gemma_embedding2_config_rows), HALF_NOTE}),
+    .keys = {base_keys, gemma3_keys, gemma4_keys, gemma_embedding2_keys},
+    .vocabs = {&gemma4_vocab},
+    .adjust = gemma_embedding2_adjust,
+    .rename = rename_tensor,
 };

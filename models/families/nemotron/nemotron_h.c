@@ -5,7 +5,7 @@
  * additional layer. */
 #include "base/text.h"
 #include "models/families/drafts/nextn.h"
-#include "models/families/granite/granite.h"
+#include "models/families/granite.h"
 #include "models/families/layers.h"
 #include "models/families/linear_attention.h"
 #include "text/json_write.h"

@@ -29,7 +29,7 @@ const struct relation_row whisper_tensors[] = {
     {0},
 };
 
-static const struct relation_row tensors[] = {
+static const struct relation_row whisper_projector_tensors[] = {
     {"multi_modal_projector.linear", "mm.a.fc"},       {"multi_modal_projector.linear_1", "mm.a.mlp.1"},
     {"multi_modal_projector.linear_2", "mm.a.mlp.2"},  {"multi_modal_projector.ln_pre", "mm.a.norm_pre"},
     {"multi_modal_projector.ln_mid", "mm.a.norm_mid"}, {0},
@@ -69,7 +69,7 @@ static const struct tower flamingo_tower = {.config = {.audio = "audio_config"},
 
 #define WHISPER_PROJECTOR(label, people, hf_names, key_rows, its_tower, types)                                         \
     {                                                                                                                  \
-        .name = label, .summary = people, .hf = hf_names, .tensors = {tensors, whisper_tensors},                       \
+        .name = label, .summary = people, .hf = hf_names, .tensors = {whisper_projector_tensors, whisper_tensors},     \
         .keys = {tower_keys, audio_keys, key_rows}, .dropped_prefixes = TEXTS("model."), .tower = &its_tower,          \
         .stored_types = types                                                                                          \
     }
@@ -83,3 +83,39 @@ const struct family voxtral_projector =
 const struct family musicflamingo_projector =
     WHISPER_PROJECTOR("musicflamingo", "Audio Flamingo 3 and Music Flamingo (audio encoder)", flamingo_names,
                       flamingo_keys, flamingo_tower, flamingo_stored_types);
+
+/* MERaLiON 2: audio encoder, Whisper's. conversion/ultravox.py, MERaLiONWhisperEncoderModel. */
+
+static const struct relation_row meralion_tensors[] = {
+    {"ln_speech", "mm.a.norm_pre"},
+    {"speech_audio_adapter.mlp_adapter.0", "mm.a.mlp.0"},
+    {"speech_audio_adapter.gate_proj", "mm.a.mlp.1"},
+    {"speech_audio_adapter.pool_proj", "mm.a.mlp.2"},
+    {"speech_audio_adapter.out_proj", "mm.a.mlp.3"},
+    {"speech_audio_adapter.*", NULL},
+    {0},
+};
+
+static const char *rename_encoder(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
+                                  const char *name)
+{
+    return rename_whisper(arena, direction, name, "speech_encoder.");
+}
+
+static const struct key_row keys[] = {
+    WHISPER_KEYS("meralion"),
+    {"audio.projector.stack_factor", GGUF_U32, OR_DEFAULT, "outer.speech_mlp_scale_factor", 15},
+    {0},
+};
+
+const struct family meralion_projector = {
+    .name = "meralion",
+    .summary = "MERaLiON 2 (audio encoder)",
+    .hf = FAMILY_NAMES({"MERaLiON2ForConditionalGeneration"}),
+    .tensors = {meralion_tensors, whisper_tensors},
+    .keys = {tower_keys, audio_keys, keys},
+    .tower = TOWER(.config = {.audio = "speech_config"},
+                   .parts = TEXTS("speech_encoder.", "ln_speech.", "speech_audio_adapter.")),
+    .stored_types = whisper_stored_types,
+    .rename = rename_encoder,
+};

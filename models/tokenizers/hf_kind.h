@@ -44,7 +44,7 @@ bool llama_hf_fits(const struct json *tokenizer);
 bool llama_hf_list(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, struct token_list *ret_list,
                    struct error *error);
 
-/* "llama" from a tokenizer.json alone, as transformers 5 saves it (hf_spm.c): a SentencePiece vocabulary with the
+/* "llama" from a tokenizer.json alone, as transformers 5 saves it (llama_hf.c): a SentencePiece vocabulary with the
  * scores that its merges give back. */
 
 /* Reports whether the converter's release of transformers cannot load the tokenizer, which a later one saved: it has a

@@ -1,14 +1,19 @@
-/* tokenizer.json and tokenizer.model of SentencePiece vocabularies, and tokenizer.json of Gemma 4.
- *
- * Like transformers, takes as merges all pairs of pieces that make a piece: cuts each piece at every place and looks
- * both halves up. A piece of n bytes takes n * n steps. Gemma 4 has its merges in a key. */
+/* tokenizer.json and tokenizer.model of SentencePiece vocabularies. */
+#include "base/encodings.h"
 #include "base/text_index.h"
 #include "models/sentencepiece_model.pb-c.h"
 #include "models/tokenizers/rebuild.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* tokenizer.json and tokenizer.model of SentencePiece vocabularies, and tokenizer.json of Gemma 4.
+ *
+ * Like transformers, takes as merges all pairs of pieces that make a piece: cuts each piece at every place and looks
+ * both halves up. A piece of n bytes takes n * n steps. Gemma 4 has its merges in a key. */
 
 enum { MODEL_UNIGRAM = 1, MODEL_BPE = 2 };
 
@@ -193,7 +198,7 @@ static bool write_merges(const struct stored_vocab *vocab, struct json_writer *w
     return write_found_merges(vocab, writer, error);
 }
 
-static bool write_model(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
+static bool rebuild_spm_write_model(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
 {
     uint64_t unknown = unknown_id(vocab);
     json_put_template(writer, "'model': {'type': 'BPE', 'dropout': null");
@@ -221,7 +226,7 @@ bool rebuild_spm_json(const struct stored_vocab *vocab, struct buffer *out, stru
     else
         json_put_null(&writer, "post_processor");
     write_decoder(adds_prefix, &writer);
-    bool written = write_model(vocab, &writer, error);
+    bool written = rebuild_spm_write_model(vocab, &writer, error);
     json_end(&writer);
     return written;
 }
@@ -347,4 +352,82 @@ bool rebuild_xlmr_model(const struct stored_vocab *vocab, struct buffer *out, st
     pieces.ids[SPECIAL_EOS] = 2;
     pieces.ids[SPECIAL_PADDING] = NO_TOKEN;
     return rebuild_spm_model(&pieces, out, error);
+}
+
+/* tokenizer.json of Unigram vocabularies, as T5's converter in transformers makes it. */
+
+static const char metaspace[] =
+    "{'type': 'Metaspace', 'replacement': '\xe2\x96\x81', 'prepend_scheme': 'always', 'split': true}";
+
+static bool put_precompiled(const struct stored_vocab *vocab, struct json_writer *writer, struct error *error)
+{
+    struct gguf_array charsmap;
+    if (gguf_kvs_find(vocab->kvs, "tokenizer.ggml.precompiled_charsmap") == NULL)
+        return true;
+    if (!gguf_get_array(vocab->kvs, "tokenizer.ggml.precompiled_charsmap", vocab->arena, &charsmap, error))
+        return false;
+    if (charsmap.type != GGUF_U8 && charsmap.type != GGUF_I8)
+        return error_set(error, "tokenizer.ggml.precompiled_charsmap is not an array of bytes");
+    json_put_template(writer, "{'type': 'Precompiled', 'precompiled_charsmap': %s}",
+                      base64_encode(vocab->arena, charsmap.elements, charsmap.count));
+    return true;
+}
+
+enum { SCORE_TEXT = 32 };
+
+/* Writes a score as Python writes a float: every F32 is exact as a double. */
+static const char *score_text(float score, char out[SCORE_TEXT])
+{
+    snprintf(out, SCORE_TEXT, "%.17g", isfinite(score) ? (double)score : 0.0);
+    return out;
+}
+
+static void rebuild_unigram_write_model(const struct stored_vocab *vocab, struct json_writer *writer)
+{
+    char text[SCORE_TEXT];
+    uint64_t unknown = vocab->ids[SPECIAL_UNKNOWN] != NO_TOKEN ? (uint64_t)vocab->ids[SPECIAL_UNKNOWN] : 0;
+    for (uint64_t i = 0; vocab->ids[SPECIAL_UNKNOWN] == NO_TOKEN && i < vocab->n_tokens; i++)
+        if (vocab->tokens[i].type == TOKEN_UNKNOWN) {
+            unknown = i;
+            break;
+        }
+    json_put_template(writer, "'model': {'type': 'Unigram', 'unk_id': %u, 'vocab': [", unknown);
+    for (uint64_t i = 0; i < vocab->n_tokens; i++) {
+        const struct token *token = &vocab->tokens[i];
+        json_put_template(writer, "[%t, %r]", token->text, token->length, score_text(token->score, text));
+    }
+    json_put_template(writer, "], 'byte_fallback': false}");
+}
+
+/* Reads the template; without its keys, T5's A </s> and, for a second text, B </s>; or XLM-R's <s> A </s></s> B </s> if
+ * there is a first token. All tokens have type 0. */
+static void read_template(const struct stored_vocab *vocab, struct template *ret_template)
+{
+    rebuild_usual_template(vocab, true, ret_template);
+    if (ret_template->after != NO_TOKEN || !rebuild_flag(vocab, "tokenizer.ggml.add_eos_token", true))
+        return;
+    ret_template->after = vocab->ids[SPECIAL_EOS];
+    ret_template->n_between = ret_template->before != NO_TOKEN ? 2 : 1;
+    ret_template->second_type = 0;
+}
+
+bool rebuild_unigram_json(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
+{
+    struct json_writer writer = {.out = out, .letters = JSON_UTF8};
+    struct template template;
+    rebuild_begin(vocab, &writer);
+    json_put_template(&writer, "'normalizer': {'type': 'Sequence', 'normalizers': [");
+    if (!put_precompiled(vocab, &writer, error))
+        return false;
+    json_put_template(&writer, "{'type': 'Strip', 'strip_left': false, 'strip_right': true},"
+                               "{'type': 'Replace', 'pattern': {'Regex': ' {2,}'}, 'content': '\xe2\x96\x81'}]}");
+    json_put_template(&writer, "'pre_tokenizer': ");
+    json_put_template(&writer, metaspace);
+    read_template(vocab, &template);
+    rebuild_template(vocab, &template, "post_processor", &writer);
+    json_put_template(&writer, "'decoder': ");
+    json_put_template(&writer, metaspace);
+    rebuild_unigram_write_model(vocab, &writer);
+    json_end(&writer);
+    return true;
 }

@@ -4,6 +4,7 @@
 #include "base/encodings.h"
 #include "base/text_index.h"
 #include "models/tokenizers/byte_alphabet.h"
+#include "models/tokenizers/ranked.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,14 +13,14 @@
 
 enum { MAX_RANKS = 1 << 22 };
 
-struct token {
+struct tiktoken_token {
     const char *bytes;
     uint32_t length;
 };
 
 struct tiktoken {
     struct arena *arena;
-    struct token *tokens; /* by rank */
+    struct tiktoken_token *tokens; /* by rank */
     uint32_t n_tokens;
     struct text_index index; /* of ranks */
 };
@@ -29,7 +30,7 @@ static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t lengt
 {
     char rank[16];
     const char *space = memchr(line, ' ', length);
-    struct token *token = &tiktoken->tokens[tiktoken->n_tokens];
+    struct tiktoken_token *tiktoken_token = &tiktoken->tokens[tiktoken->n_tokens];
     size_t token_length = space != NULL ? (size_t)(space - line) : 0, n_bytes;
     int n = snprintf(rank, sizeof rank, "%" PRIu32, tiktoken->n_tokens);
     if (space == NULL || token_length > TIKTOKEN_MAX_BYTES)
@@ -37,10 +38,10 @@ static bool parse_line(struct tiktoken *tiktoken, const char *line, size_t lengt
     if (ranks == TIKTOKEN_RANKS_SAID &&
         ((size_t)n != length - token_length - 1 || memcmp(space + 1, rank, (size_t)n) != 0))
         return false;
-    token->bytes = base64_decode(tiktoken->arena, line, token_length, &n_bytes);
-    if (token->bytes == NULL)
+    tiktoken_token->bytes = base64_decode(tiktoken->arena, line, token_length, &n_bytes);
+    if (tiktoken_token->bytes == NULL)
         return false;
-    token->length = (uint32_t)n_bytes;
+    tiktoken_token->length = (uint32_t)n_bytes;
     tiktoken->n_tokens++;
     return true;
 }
@@ -50,9 +51,9 @@ static bool index_tokens(struct tiktoken *tiktoken, enum tiktoken_ranks ranks, s
 {
     uint32_t n_kept = 0;
     for (uint32_t i = 0; i < tiktoken->n_tokens; i++) {
-        const struct token token = tiktoken->tokens[i];
-        if (text_index_add(&tiktoken->index, token.bytes, token.length, n_kept))
-            tiktoken->tokens[n_kept++] = token;
+        const struct tiktoken_token tiktoken_token = tiktoken->tokens[i];
+        if (text_index_add(&tiktoken->index, tiktoken_token.bytes, tiktoken_token.length, n_kept))
+            tiktoken->tokens[n_kept++] = tiktoken_token;
         else if (ranks == TIKTOKEN_RANKS_SAID)
             return error_set(error, "a token appears twice");
     }
@@ -130,11 +131,11 @@ static bool find_rank(const struct tiktoken *tiktoken, const char *bytes, size_t
     return true;
 }
 
-static void append_bytes(const struct token *token, uint32_t from, uint32_t to, struct buffer *out)
+static void append_bytes(const struct tiktoken_token *tiktoken_token, uint32_t from, uint32_t to, struct buffer *out)
 {
     for (uint32_t i = from; i < to; i++) {
         char character[BYTE_CHARACTER_BYTES];
-        buffer_append(out, character, byte_character((unsigned char)token->bytes[i], character));
+        buffer_append(out, character, byte_character((unsigned char)tiktoken_token->bytes[i], character));
     }
 }
 
@@ -153,8 +154,8 @@ static uint32_t rank_of_pair(const struct tiktoken *tiktoken, const char *bytes,
 }
 
 /* Joins the pair with the lowest rank, the first of equals; returns false if no pair is a token. */
-static bool merge_lowest(const struct tiktoken *tiktoken, const struct token *token, uint16_t *ends, uint32_t *pairs,
-                         size_t *n_parts, uint32_t most)
+static bool merge_lowest(const struct tiktoken *tiktoken, const struct tiktoken_token *tiktoken_token, uint16_t *ends,
+                         uint32_t *pairs, size_t *n_parts, uint32_t most)
 {
     size_t lowest = 0, n_pairs = *n_parts - 1;
     for (size_t i = 1; i < n_pairs; i++)
@@ -166,29 +167,29 @@ static bool merge_lowest(const struct tiktoken *tiktoken, const struct token *to
     memmove(pairs + lowest, pairs + lowest + 1, (n_pairs - lowest - 1) * sizeof *pairs);
     --*n_parts;
     if (lowest > 0)
-        pairs[lowest - 1] = rank_of_pair(tiktoken, token->bytes, ends, lowest - 1, most);
+        pairs[lowest - 1] = rank_of_pair(tiktoken, tiktoken_token->bytes, ends, lowest - 1, most);
     if (lowest + 1 < *n_parts)
-        pairs[lowest] = rank_of_pair(tiktoken, token->bytes, ends, lowest, most);
+        pairs[lowest] = rank_of_pair(tiktoken, tiktoken_token->bytes, ends, lowest, most);
     return true;
 }
 
 bool tiktoken_append_merge(const struct tiktoken *tiktoken, uint32_t rank, struct buffer *out)
 {
-    const struct token *token = &tiktoken->tokens[rank];
+    const struct tiktoken_token *tiktoken_token = &tiktoken->tokens[rank];
     uint16_t ends[TIKTOKEN_MAX_BYTES];
     uint32_t pairs[TIKTOKEN_MAX_BYTES];
-    size_t n_parts = token->length;
+    size_t n_parts = tiktoken_token->length;
     for (size_t i = 0; i < n_parts; i++)
         ends[i] = (uint16_t)(i + 1);
     for (size_t i = 0; i + 1 < n_parts; i++)
-        pairs[i] = rank_of_pair(tiktoken, token->bytes, ends, i, rank);
-    while (n_parts > 2 && merge_lowest(tiktoken, token, ends, pairs, &n_parts, rank))
+        pairs[i] = rank_of_pair(tiktoken, tiktoken_token->bytes, ends, i, rank);
+    while (n_parts > 2 && merge_lowest(tiktoken, tiktoken_token, ends, pairs, &n_parts, rank))
         continue;
     if (n_parts != 2)
         return false;
-    append_bytes(token, 0, ends[0], out);
+    append_bytes(tiktoken_token, 0, ends[0], out);
     buffer_append_text(out, " ");
-    append_bytes(token, ends[0], token->length, out);
+    append_bytes(tiktoken_token, ends[0], tiktoken_token->length, out);
     return true;
 }
 
@@ -202,13 +203,84 @@ static int compare_merges(const void *a, const void *b)
 
 size_t tiktoken_merges(const struct tiktoken *tiktoken, uint32_t rank, struct tiktoken_merge merges[TIKTOKEN_MAX_BYTES])
 {
-    const struct token *token = &tiktoken->tokens[rank];
+    const struct tiktoken_token *tiktoken_token = &tiktoken->tokens[rank];
     size_t n_merges = 0;
-    for (uint32_t cut = 1; cut < token->length; cut++) {
+    for (uint32_t cut = 1; cut < tiktoken_token->length; cut++) {
         struct tiktoken_merge *merge = &merges[n_merges];
-        n_merges += find_rank(tiktoken, token->bytes, cut, &merge->left) &&
-                    find_rank(tiktoken, token->bytes + cut, token->length - cut, &merge->right);
+        n_merges += find_rank(tiktoken, tiktoken_token->bytes, cut, &merge->left) &&
+                    find_rank(tiktoken, tiktoken_token->bytes + cut, tiktoken_token->length - cut, &merge->right);
     }
     qsort(merges, n_merges, sizeof *merges, compare_merges);
     return n_merges;
 }
+
+/* "gpt2" from qwen.tiktoken: the tokenizer of the first Qwen. conversion/base.py (_set_vocab_qwen); the
+ * tokenization_qwen.py of these repositories. */
+
+static const char *const specials[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", NULL};
+
+/* Reports whether the files name any special token. */
+static bool names_specials(const struct vocab_input *input, const struct tokenizer_files *files)
+{
+    static const char *const types[] = {"bos", "eos", "unk", "sep", "pad", "cls", "mask"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char id[32], token[32];
+        uint64_t unused;
+        snprintf(id, sizeof id, "%s_token_id", types[i]);
+        snprintf(token, sizeof token, "%s_token", types[i]);
+        if (json_u64(json_get(hparams_raw(input->owner), id), &unused) || json_get(files->config, token) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static size_t list_ids(const struct vocab_input *input, const struct tokenizer_files *files, uint64_t first,
+                       struct special_id *ids)
+{
+    size_t n_ids = 0;
+    if (!names_specials(input, files)) {
+        ids[n_ids++] = (struct special_id){"bos", first};
+        ids[n_ids++] = (struct special_id){"eos", first};
+    }
+    ids[n_ids++] = (struct special_id){"unk", first};
+    return n_ids;
+}
+
+static const struct ranked_kind kind = {.file = "qwen.tiktoken",
+                                        .ranks = TIKTOKEN_RANKS_SAID,
+                                        .pre = "qwen2",
+                                        .n_specials = 208,
+                                        .specials = specials,
+                                        .list_ids = list_ids};
+
+const struct vocab qwen_vocab = {.name = "ranked tokens of Qwen 1", .file = "qwen.tiktoken", .ranked = &kind};
+
+/* "gpt2" from tiktoken.model, Kimi K2's tokenizer. Special tokens are those of tokenizer_config.json, and reserved
+ * ones. conversion/deepseek.py, kimi_linear.py; the tokenization_kimi.py of these repositories. */
+
+enum { RESERVED_TOKENS = 258 };
+
+static void set_specials(struct token_list *list, uint64_t first, uint64_t count, const struct tokenizer_files *files)
+{
+    for (uint64_t id = first; id < first + count; id++) {
+        char *text = arena_printf(list->arena, "<|reserved_token_%llu|>", (unsigned long long)id);
+        token_list_set(list, id, text, strlen(text), 0, TOKEN_CONTROL);
+    }
+    const struct json *decoder = json_get(files->config, "added_tokens_decoder");
+    for (struct json_member token = {0}; json_next_member(decoder, &token);) {
+        size_t length;
+        const char *text = json_string(json_get(token.value, "content"), &length);
+        uint64_t id = strtoull(token.key, NULL, 10);
+        if (text != NULL && id >= first && id < first + count)
+            token_list_set(list, id, text, length, 0, TOKEN_CONTROL);
+    }
+}
+
+static const struct ranked_kind kimi = {"tiktoken.model", TIKTOKEN_RANKS_SAID, "kimi-k2", RESERVED_TOKENS,
+                                        .set_specials = set_specials};
+static const struct ranked_kind kimi_linear = {"tiktoken.model", TIKTOKEN_RANKS_SAID,          "kimi-k2",
+                                               RESERVED_TOKENS,  .set_specials = set_specials, .end = "[EOS]"};
+
+const struct vocab kimi_vocab = {.name = "Kimi's ranked tokens", .file = "tiktoken.model", .ranked = &kimi};
+const struct vocab kimi_linear_vocab = {
+    .name = "Kimi Linear's ranked tokens", .file = "tiktoken.model", .ranked = &kimi_linear};

@@ -21,7 +21,7 @@ TEXTS = ["Hello world, it's 12345 o'clock!  \n\n\tx = 3.14;", "日本語テス�
 def names():
     """The names that the converter gives, and those of the table."""
     hashes = re.findall(r'", "([^"]+)"', (SOURCE / "pre_hashes.c").read_text())
-    rows = (SOURCE / "rebuild_pre.c").read_text()
+    rows = (SOURCE / "rebuild_bpe.c").read_text()
     return sorted(set(hashes) | set(re.findall(r'"([a-z][a-z0-9.\-_]+)"', rows[rows.index("rows[] =") : rows.index("pre_row_find")])))
 
 

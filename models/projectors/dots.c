@@ -1,15 +1,61 @@
-/* dots3-note: vision encoder, with experts in some blocks, and audio encoder. conversion/dots3.py,
- * Dots3NoteMmprojModel. */
+/* The encoders of the dots models. */
 #include "models/families/layers.h"
 #include "models/projectors/projector.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+/* dots.ocr: vision encoder. conversion/dotsocr.py. */
+
+static const struct relation_row dots_ocr_tensors[] = {
+    {"vision_tower.patch_embed.patchifier.proj", "v.patch_embd"},
+    {"vision_tower.patch_embed.patchifier.norm", "v.pre_ln"},
+    {"vision_tower.blocks.{}.attn.qkv", "v.blk.{}.attn_qkv"},
+    {"vision_tower.blocks.{}.attn.proj", "v.blk.{}.attn_out"},
+    {"vision_tower.blocks.{}.norm1", "v.blk.{}.ln1"},
+    {"vision_tower.blocks.{}.norm2", "v.blk.{}.ln2"},
+    {"vision_tower.blocks.{}.mlp.fc1", "v.blk.{}.ffn_gate"},
+    {"vision_tower.blocks.{}.mlp.fc2", "v.blk.{}.ffn_down"},
+    {"vision_tower.blocks.{}.mlp.fc3", "v.blk.{}.ffn_up"},
+    {"vision_tower.post_trunk_norm", "mm.post_norm"},
+    {"vision_tower.merger.ln_q", "mm.input_norm"},
+    {"vision_tower.merger.mlp.{}", "mm.{}"},
+    {0},
+};
+
+/* Sets image_size, a required key, to 0: images have any size. */
+static bool dots_ocr_adjust(struct model_builder *builder, struct error *error)
+{
+    return hparams_override(builder->model->hparams, "image_size", 0, error);
+}
+
+static const struct key_row dots_ocr_keys[] = {
+    PROJECTOR_TYPE("dots_ocr"),
+    {"vision.image_min_pixels", GGUF_U32, REQUIRED, "preprocessor.min_pixels"},
+    {"vision.image_max_pixels", GGUF_U32, REQUIRED, "preprocessor.max_pixels"},
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "rms_norm_eps"},
+    {"vision.projector.scale_factor", GGUF_U32, REQUIRED, "spatial_merge_size"},
+    FLAG("use_silu"),
+    {0},
+};
+
+const struct family dots_ocr_projector = {
+    .name = "dots_ocr",
+    .summary = "dots.ocr (vision encoder)",
+    .hf = FAMILY_NAMES({"DotsOCRForCausalLM"}),
+    .tensors = {dots_ocr_tensors},
+    .keys = {tower_keys, vision_keys, dots_ocr_keys},
+    .tower = TOWER(.config = {.vision = "vision_config"}, .parts = TEXTS("vision_tower.")),
+    .adjust = dots_ocr_adjust,
+};
+
+/* dots3-note: vision encoder, with experts in some blocks, and audio encoder. conversion/dots3.py,
+ * Dots3NoteMmprojModel. */
+
 #define BLOCK  "vision_encoder.blocks.{}."
 #define SPEECH "audio_encoder.dots_encoder.speech_encoder."
 
-static const struct relation_row tensors[] = {
+static const struct relation_row dots3note_tensors[] = {
     {"vision_encoder.patch_embed.proj", "v.patch_embd"},
     {"vision_encoder.patch_embed.norm", "v.pre_ln"},
     {"vision_encoder.post_trunk_norm", "mm.post_norm"},
@@ -212,7 +258,7 @@ static void stack_experts(struct model_builder *builder)
 }
 
 /* Takes the width of the tower, which is embed_dim; images have any size. */
-static bool adjust(struct model_builder *builder, struct error *error)
+static bool dots3note_adjust(struct model_builder *builder, struct error *error)
 {
     struct hparams *hparams = builder->model->hparams;
     uint64_t width;
@@ -252,7 +298,7 @@ static bool emit_pyramid(struct model_builder *builder, struct error *error)
     return layers_set_i32(builder, "vision.expert_count_per_layer", &layers, error);
 }
 
-static const struct key_row keys[] = {
+static const struct key_row dots3note_keys[] = {
     {"vision.projector_type", GGUF_STRING, ALWAYS, .text = "dots3note_v"},
     FLAG("use_silu"),
     {"vision.attention.layer_norm_epsilon", GGUF_F32, REQUIRED, "rms_norm_eps"},
@@ -278,11 +324,11 @@ const struct family dots3note_projector = {
     .summary = "dots3-note (vision and audio encoders)",
     .since = 10593,
     .hf = FAMILY_NAMES({"Dots3NoteForCausalLM"}, {"Dots3NoteForConditionalGeneration"}),
-    .tensors = {tensors},
-    .keys = {tower_keys, vision_size_keys, KEYS({.emit = emit_normalization}), audio_keys, keys},
+    .tensors = {dots3note_tensors},
+    .keys = {tower_keys, vision_size_keys, KEYS({.emit = emit_normalization}), audio_keys, dots3note_keys},
     .tower = TOWER(.config = {.vision = "vision_config", .audio = "audio_config.whisper_config"},
                    .parts = TEXTS("vision_encoder.", "audio_encoder.")),
     .stored_types = stored_types,
-    .adjust = adjust,
+    .adjust = dots3note_adjust,
     .arrange = stack_experts,
 };

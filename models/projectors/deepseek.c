@@ -1,10 +1,87 @@
-/* DeepSeek-OCR, Unlimited-OCR and DeepSeek-OCR 2: vision encoders, a SAM followed by a CLIP, or by layers of Qwen2.
- * conversion/deepseek.py, DeepseekOCRVisionModel and DeepseekOCR2VisionModel. */
+/* The encoders of DeepSeek's models. conversion/deepseek.py. */
 #include "models/projectors/projector.h"
 #include "quant/blocks/dtype.h"
 
 #include <math.h>
 #include <string.h>
+
+/* DeepSeek V4 with pictures: vision encoder, which config.json describes by keys of its own. conversion/deepseek.py,
+ * DeepseekV4FlashVisionModel. */
+
+#define BLOCK "vision.blocks.{}."
+
+static const struct relation_row tensors[] = {
+    {"vision.patch_embed.proj.weight", "v.patch_embd.weight", "o (part y x) -> o part y x"},
+    {"vision.patch_embed.proj.bias", "v.patch_embd.bias"},
+    {"vision.norm", "v.post_ln"},
+    {BLOCK "norm1", "v.blk.{}.ln1"},
+    {BLOCK "norm2", "v.blk.{}.ln2"},
+    {BLOCK "attn.wqkv", "v.blk.{}.attn_qkv"},
+    {BLOCK "attn.wo", "v.blk.{}.attn_out"},
+    {BLOCK "mlp.w1.weight", "v.blk.{}.ffn_gate.weight, v.blk.{}.ffn_up.weight", "(gate + up) c -> gate c, up c"},
+    {BLOCK "mlp.w1.bias", "v.blk.{}.ffn_gate.bias, v.blk.{}.ffn_up.bias", "(gate + up) -> gate, up"},
+    {BLOCK "mlp.w2", "v.blk.{}.ffn_down"},
+    {"aligner.w{}", "mm.{}"},
+    {"image_newline", "v.image_newline"},
+    {"image_start", "v.token_embd.img_start"},
+    {"image_end", "v.token_embd.img_end"},
+    {"image_pad", "v.token_embd.img_pad"},
+    {0},
+};
+
+/* Checks what llama.cpp has as constants, and counts the layers, which are not those of the text model. */
+static bool adjust(struct model_builder *builder, struct error *error)
+{
+    uint64_t n_layers, n_tokens, ratio;
+    const struct hparams *hparams = builder->model->hparams;
+    if (!hparams_count(hparams, "vision_n_layers", 1, UINT32_MAX, &n_layers, error) ||
+        !hparams_count(hparams, "vision_max_n_token", 0, UINT32_MAX, &n_tokens, error) ||
+        !hparams_count(hparams, "vision_max_wh_ratio", 0, UINT32_MAX, &ratio, error))
+        return false;
+    builder->dimensions.n_layers = n_layers;
+    return (n_tokens == 384 && ratio == 8) ||
+           error_set(error, "config.json: vision_max_n_token is not 384, or vision_max_wh_ratio not 8, which llama.cpp "
+                            "takes for granted");
+}
+
+static bool emit_normalization(struct model_builder *builder, struct error *error)
+{
+    static const double half[3] = {0.5, 0.5, 0.5};
+    return emit_normalization_or(builder, half, half, error);
+}
+
+static const struct key_row deepseek4v_keys[] = {
+    FLAG("has_vision_encoder"),
+    {"vision.projection_dim", GGUF_U32, REQUIRED, "text.hidden_size|text.n_embd"},
+    {"vision.image_size", GGUF_U32, REQUIRED, "vision_patch_size", .by = "vision_downsample_ratio", .times = 16},
+    {"vision.patch_size", GGUF_U32, REQUIRED, "vision_patch_size"},
+    {"vision.embedding_length", GGUF_U32, REQUIRED, "vision_dim"},
+    {"vision.feed_forward_length", GGUF_U32, REQUIRED, "vision_inter_dim"},
+    {"vision.block_count", GGUF_U32, REQUIRED, "vision_n_layers"},
+    {"vision.attention.head_count", GGUF_U32, REQUIRED, "vision_n_heads"},
+    {.emit = emit_normalization},
+    PROJECTOR_TYPE("deepseek4v"),
+    {"vision.attention.layer_norm_epsilon", GGUF_F32, ALWAYS, .value = 1e-6},
+    FLAG("use_silu"),
+    {"vision.projector.scale_factor", GGUF_U32, REQUIRED, "vision_downsample_ratio"},
+    {"vision.image_min_pixels", GGUF_U32, REQUIRED, "vision_min_pixels"},
+    {0},
+};
+
+const struct family deepseek4v_projector = {
+    .name = "deepseek4v",
+    .summary = "DeepSeek V4 (vision encoder)",
+    .since = 11549,
+    .hf = FAMILY_NAMES({"DeepseekV4ForCausalLM"}),
+    .tensors = {tensors},
+    .keys = {tower_keys, deepseek4v_keys},
+    .tower = TOWER(.config = {.vision_layers = "vision_n_layers"}, .parts = TEXTS("vision.", "aligner.", "image_")),
+    .dimensions = {DIMENSIONS({"y", "vision_patch_size"}, {"x", "vision_patch_size"})},
+    .adjust = adjust,
+};
+
+/* DeepSeek-OCR, Unlimited-OCR and DeepSeek-OCR 2: vision encoders, a SAM followed by a CLIP, or by layers of Qwen2.
+ * conversion/deepseek.py, DeepseekOCRVisionModel and DeepseekOCR2VisionModel. */
 
 static const struct relation_row sam_tensors[] = {
     {"model.sam_model.pos_embed", "v.sam.pos_embd.weight"},
@@ -122,7 +199,7 @@ static bool most_tiles(const struct model_builder *builder, double *ret_value, s
 static const struct key_row first_type[] = {PROJECTOR_TYPE("deepseekocr"), {0}};
 static const struct key_row second_type[] = {PROJECTOR_TYPE("deepseekocr2"), {0}};
 
-static const struct key_row keys[] = {
+static const struct key_row deepseek_ocr_keys[] = {
     {"vision.attention.layer_norm_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_eps", 1e-6},
     FLAG("use_gelu"),
     {.emit = emit_scale_factor},
@@ -155,7 +232,7 @@ const struct family deepseek_ocr_projector = {
     .summary = "DeepSeek-OCR (vision encoder)",
     .hf = FAMILY_NAMES({"DeepseekOCRForCausalLM"}, {"UnlimitedOCRForCausalLM"}),
     .tensors = {clip_tensors, sam_tensors},
-    .keys = {tower_keys, vision_keys, first_type, keys},
+    .keys = {tower_keys, vision_keys, first_type, deepseek_ocr_keys},
     .tower = &tower,
     .stored_types = stored_types,
     .adjust = adjust_first,
@@ -166,7 +243,7 @@ const struct family deepseek_ocr2_projector = {
     .summary = "DeepSeek-OCR 2 (vision encoder)",
     .hf = FAMILY_NAMES({"DeepseekOCR2ForCausalLM"}),
     .tensors = {qwen2_tensors, sam_tensors},
-    .keys = {tower_keys, vision_keys, second_type, keys,
+    .keys = {tower_keys, vision_keys, second_type, deepseek_ocr_keys,
              KEYS({"vision.attention.head_count_kv", GGUF_U32, ALWAYS, .value = 2})},
     .tower = &tower,
     .stored_types = stored_types,

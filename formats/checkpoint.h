@@ -98,7 +98,7 @@ struct checkpoint {
     struct hidden_file *hidden;
     size_t n_hidden;
     struct components *components;  /* components.h; NULL: none */
-    const struct recipe_plan *plan; /* models/derive/recipe.h; NULL: it is no merge */
+    const struct recipe_plan *plan; /* models/derive/derive.h; NULL: it is no merge */
     struct findings *findings;      /* of its views and models (quant/views/finding.h) */
     /* why tensors of the model are missing, and the option that ignores it, or are not the model's; NULL: neither */
     const char *incomplete;

@@ -3,7 +3,7 @@
  * A document is opened and closed like a file, from any thread; its values live until it is closed. A document that all
  * users have closed is freed, unless it is small (64 KiB of text) or documents_hold() keeps the checkpoint's documents:
  * planning a file opens the same ones repeatedly. Reads of virtual files use documents only to make a vocabulary again
- * (models/convert/long_keys.h). */
+ * (models/convert/kept_keys.h). */
 #pragma once
 
 #include "formats/checkpoint.h"

@@ -1,6 +1,6 @@
 #include "models/targets.h"
 
-#include "models/convert/from_gguf.h"
+#include "models/convert/model.h"
 #include "models/diffusion/gguf.h"
 
 static enum outcome convert(const struct gguf_edition *edition, const char *outtype,

@@ -1,4 +1,4 @@
-#include "models/card/name_parts.h"
+#include "models/card/general.h"
 
 #include "base/buffer.h"
 #include "base/text.h"

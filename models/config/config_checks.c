@@ -1,4 +1,4 @@
-#include "models/config/config_checks.h"
+#include "models/config/config_class.h"
 
 #include <string.h>
 

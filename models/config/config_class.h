@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "text/json.h"
+
 #include <stdbool.h>
 
 /* A key that config.json may use instead of the class's own name for it; "a.b" is b of the object a. The key "" means
@@ -42,3 +44,15 @@ const struct config_class *config_class_find(const char *model_type);
 
 /* The defaults of all classes: a JSON object, spelled with ' for the quotation mark. */
 extern const char config_common_defaults[];
+
+/* What configuration classes of transformers refuse. The converter then reads config.json without any class.
+ *
+ * Source: rope_config_validation() and layer_type_validation() of transformers 4.57.6, the classes that call them, and
+ * to_dict() of PretrainedConfig. */
+
+/* Reports whether to_dict() shows the object: it fails for a quantization_config of null. */
+bool config_is_shown(const struct json *config);
+
+/* Reports whether the class takes the object: rope_scaling has the keys that its kind needs, and layer_types has known
+ * names, one for each layer. */
+bool config_class_takes(const struct config_class *class, const struct json *config);

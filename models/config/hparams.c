@@ -3,7 +3,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "formats/documents.h"
-#include "models/config/config_checks.h"
+#include "models/config/config_class.h"
 #include "text/json_write.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "models/config/hparams.h"
-#include "models/convert/known_classes.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
 #include "models/relation/pattern.h"

@@ -1,7 +1,9 @@
 #include "models/convert/kept_keys.h"
 
-#include "models/convert/long_keys.h"
+#include "base/text.h"
 #include "quant/views/finding.h"
+#include "sources/source.h"
+#include "sources/source_kinds.h"
 
 #include <string.h>
 
@@ -179,7 +181,7 @@ static bool take_kept(struct kept *kept, struct arena *arena)
     return taken;
 }
 
-static void repeat_notes(const struct checkpoint *checkpoint, const struct kept *kept)
+static void kept_keys_repeat_notes(const struct checkpoint *checkpoint, const struct kept *kept)
 {
     for (size_t i = 0; i < kept->n_subjects; i++) {
         size_t length;
@@ -223,7 +225,234 @@ bool kept_keys_load(struct gguf_model *model)
         gguf_kvs_free(&kept.kvs);
         return false;
     }
-    repeat_notes(model->checkpoint, &kept);
+    kept_keys_repeat_notes(model->checkpoint, &kept);
     take_keys(model, &kept);
     return true;
+}
+
+enum {
+    LEAST = 64 << 10,       /* bytes; a smaller tokenizer is parsed at once */
+    MOST = GGUF_MAX_STRING, /* bytes that are believed */
+};
+
+/* A finding begins with the number of bytes. Each note follows: its kind, its text, a NUL. */
+static const char kind_of_note = 'n', kind_of_hint = 'h';
+
+/* The number of the finding, after those of kept_keys.c: a repacked model has notes of its own. */
+static uint32_t number_of(bool is_repacked)
+{
+    return FINDINGS_OF_VIEWS + 4 + is_repacked;
+}
+
+static bool write_entries(struct buffer *out, const struct gguf_kvs *kvs, size_t n)
+{
+    struct error unused;
+    for (size_t i = 0; i < n; i++)
+        if (!gguf_write_kv(out, &kvs->kvs[i], &unused))
+            return false;
+    return true;
+}
+
+/* Saving. */
+
+struct before_vocab before_vocab(const struct gguf_model *model)
+{
+    struct before_vocab before = {
+        .is_wanted =
+            findings_short_are_kept(model->checkpoint->findings) && model->part != PART_MTP && !source_any_remote(),
+        .n_keys = model->kvs.n_kvs,
+        .n_notes = checkpoint_notes_made(),
+    };
+    before.is_wanted = before.is_wanted && write_entries(&before.entries, &model->kvs, before.n_keys);
+    return before;
+}
+
+/* Returns the bytes of the tokenizer's entries; 0: they are few, or more has changed. */
+static uint64_t size_of_vocab(const struct gguf_model *model, const struct before_vocab *before)
+{
+    const struct gguf_kvs *kvs = &model->kvs;
+    struct buffer entries = {0};
+    bool is_added = write_entries(&entries, kvs, before->n_keys) && entries.length == before->entries.length &&
+                    (entries.length == 0 || memcmp(entries.bytes, before->entries.bytes, entries.length) == 0);
+    uint64_t n_bytes = 0;
+    for (size_t i = before->n_keys; i < kvs->n_kvs; i++) {
+        is_added &= text_starts_with(kvs->kvs[i].key, "tokenizer.");
+        n_bytes += gguf_entry_bytes(&kvs->kvs[i]);
+    }
+    buffer_free(&entries);
+    return is_added && n_bytes >= LEAST && n_bytes <= MOST ? n_bytes : 0;
+}
+
+/* Appends the notes that this thread has made since. Returns false if they are not known. */
+static bool append_notes(struct buffer *out, const struct checkpoint *checkpoint, uint64_t first)
+{
+    for (uint64_t i = first, n = checkpoint_notes_made(); i < n; i++) {
+        struct note note;
+        if (!checkpoint_note_made(checkpoint, i, &note) || note.subject != SUBJECT_GGUF)
+            return false;
+        buffer_append(out, note.is_hint ? &kind_of_hint : &kind_of_note, 1);
+        buffer_append(out, note.text, strlen(note.text) + 1);
+    }
+    return true;
+}
+
+void kept_vocab_end(const struct gguf_model *model, bool added, struct before_vocab *before)
+{
+    const struct checkpoint *checkpoint = model->checkpoint;
+    struct buffer finding = {0};
+    if (added && before->is_wanted) {
+        uint64_t n_bytes = size_of_vocab(model, before);
+        buffer_append(&finding, &n_bytes, sizeof n_bytes);
+        if (n_bytes == 0 || !append_notes(&finding, checkpoint, before->n_notes))
+            buffer_free(&finding);
+        findings_save_short(checkpoint->findings, number_of(model->is_repacked), &finding);
+    }
+    buffer_free(&finding);
+    buffer_free(&before->entries);
+}
+
+/* Loading. */
+
+/* Repeats the notes of a finding. */
+static void kept_vocab_repeat_notes(const struct checkpoint *checkpoint, const char *at, size_t length)
+{
+    const char *end;
+    for (; length > 0 && (end = memchr(at, '\0', length)) != NULL; at = end + 1) {
+        length -= (size_t)(end + 1 - at);
+        (*at == kind_of_hint ? checkpoint_hint : checkpoint_note)(checkpoint, SUBJECT_GGUF, "%s",
+                                                                  end > at ? at + 1 : "");
+    }
+}
+
+/* Returns the finding, for finding_discard(), or NULL. */
+static char *kept_vocab_read(const struct checkpoint *checkpoint, bool is_repacked, uint64_t *ret_n_bytes)
+{
+    char *found = findings_load_short(checkpoint->findings, number_of(is_repacked));
+    *ret_n_bytes = 0;
+    if (found != NULL && finding_length(found) >= sizeof *ret_n_bytes)
+        memcpy(ret_n_bytes, found, sizeof *ret_n_bytes);
+    if (*ret_n_bytes >= LEAST && *ret_n_bytes <= MOST)
+        return found;
+    finding_discard(found);
+    return NULL;
+}
+
+bool kept_vocab_exists(const struct checkpoint *checkpoint, bool is_repacked)
+{
+    uint64_t unused;
+    char *found = kept_vocab_read(checkpoint, is_repacked, &unused);
+    finding_discard(found);
+    return found != NULL && !source_any_remote();
+}
+
+bool kept_vocab_load(struct gguf_model *model)
+{
+    uint64_t n_bytes;
+    char *found = kept_vocab_read(model->checkpoint, model->is_repacked, &n_bytes);
+    if (found == NULL)
+        return false;
+    model->kvs.absent_bytes = n_bytes;
+    kept_vocab_repeat_notes(model->checkpoint, found + sizeof n_bytes, finding_length(found) - sizeof n_bytes);
+    finding_discard(found);
+    return true;
+}
+
+enum { LONG_ARRAY = 64 << 10 /* bytes */ };
+
+/* How the arrays that were moved are made again. */
+struct moved_keys {
+    const struct gguf_model *model;
+    long_keys_load *load; /* NULL: they were not kept */
+    const struct absent_key *absent;
+};
+
+bool is_long_key(const struct gguf_kv *kv)
+{
+    return kv->type == GGUF_ARRAY && kv->stored.source == NULL && !kv->is_borrowed && kv->value.length >= LONG_ARRAY;
+}
+
+bool long_keys_can_move(const struct gguf_model *model)
+{
+    return model->checkpoint->n_sources > 0 && !source_any_remote();
+}
+
+/* Takes the values of the long arrays, at most `most`; returns their number. */
+static size_t take(struct gguf_kvs *kvs, struct buffer *parts, size_t most)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < kvs->n_kvs && n < most; i++) {
+        if (!is_long_key(&kvs->kvs[i]))
+            continue;
+        parts[n++] = kvs->kvs[i].value;
+        kvs->kvs[i].value = (struct buffer){0};
+    }
+    return n;
+}
+
+static bool make_again(void *context, struct buffer *parts, size_t n_parts, struct error *error)
+{
+    const struct moved_keys *moved = context;
+    if (moved->load != NULL && moved->load(moved->model, moved->absent, n_parts, parts))
+        return true;
+    struct gguf_model *model = moved->model->make_again(moved->model, error);
+    if (model != NULL)
+        take(&model->kvs, parts, n_parts);
+    gguf_model_free(model);
+    return model != NULL;
+}
+
+/* Makes the source of the model's long arrays, of which `parts` has the values or, without bytes, their lengths. */
+static struct source *source_of_keys(const struct moved_keys *moved, struct buffer *parts, size_t n)
+{
+    struct arena *arena = moved->model->arena;
+    struct source *source = source_remade_new(moved->model->checkpoint->sources[0], "the vocabulary", parts, n,
+                                              make_again, arena_copy(arena, moved, sizeof *moved));
+    arena_on_free(arena, close_source, source);
+    return source;
+}
+
+/* Lets an entry have its value in a source, as one that was read from a file of version 3. Returns the value. */
+static struct buffer move(struct gguf_kv *kv, uint64_t offset)
+{
+    struct buffer value = kv->value;
+    struct gguf_stored stored = {.offset = offset, .length = value.length, .version = 3, .canonical = true};
+    gguf_array_outline(kv, &stored.array_type, &stored.array_count);
+    kv->value = (struct buffer){0};
+    kv->stored = stored;
+    return value;
+}
+
+void long_keys_move(struct gguf_model *model)
+{
+    struct gguf_kvs *kvs = &model->kvs;
+    uint64_t offset = 0;
+    size_t n = 0;
+    struct buffer *parts = arena_array(model->arena, kvs->n_kvs, sizeof *parts);
+    struct gguf_kv **entries = arena_array(model->arena, kvs->n_kvs, sizeof *entries);
+    for (size_t i = 0; i < kvs->n_kvs; i++)
+        if (is_long_key(&kvs->kvs[i]))
+            entries[n++] = &kvs->kvs[i];
+    if (n == 0 || !long_keys_can_move(model))
+        return;
+    for (size_t i = 0; i < n; offset += parts[i].length, i++)
+        parts[i] = move(entries[i], offset);
+    struct source *source = source_of_keys(&(struct moved_keys){.model = model}, parts, n);
+    for (size_t i = 0; i < n; i++)
+        entries[i]->stored.source = source;
+}
+
+void long_keys_are_absent(struct gguf_model *model, const struct absent_key *absent, size_t n_absent,
+                          long_keys_load *load)
+{
+    uint64_t offset = 0;
+    struct buffer *parts = arena_array(model->arena, n_absent, sizeof *parts);
+    if (n_absent == 0)
+        return;
+    for (size_t i = 0; i < n_absent; i++)
+        parts[i].length = absent[i].length;
+    struct source *source = source_of_keys(&(struct moved_keys){model, load, absent}, parts, n_absent);
+    for (size_t i = 0; i < n_absent; offset += absent[i].length, i++)
+        model->kvs.kvs[absent[i].place].stored = (struct gguf_stored){
+            source, offset, absent[i].length, 3, GGUF_LITTLE_ENDIAN, true, absent[i].element_type, absent[i].n_elements,
+        };
 }

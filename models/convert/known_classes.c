@@ -1,4 +1,4 @@
-#include "models/convert/known_classes.h"
+#include "models/convert/fitting_class.h"
 
 #include <stddef.h>
 

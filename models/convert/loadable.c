@@ -1,4 +1,4 @@
-#include "models/convert/loadable.h"
+#include "models/convert/unknown_family.h"
 
 #include "models/family/family.h"
 #include "models/relation/pattern.h"

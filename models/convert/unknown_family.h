@@ -7,6 +7,14 @@
 #pragma once
 
 #include "models/convert/model.h"
+#include "models/family/gguf_model.h"
 
 /* Adds the tensors, with notes of those left out. Fails if the checkpoint has tensors and none can be stored. */
 bool unknown_family_add_tensors(struct gguf_model *model, struct error *error);
+
+/* Notes on a GGUF that the converter writes, too, and that llama.cpp refuses to load.
+ *
+ * Source: load_arch_tensors() in src/models/ and llama_vocab::impl::load() in src/llama-vocab.cpp of llama.cpp. */
+
+/* Adds a note to the checkpoint for each reason. The model's tensors and keys must be complete. */
+void loadable_note(const struct gguf_model *model);

@@ -3,7 +3,7 @@
  *
  * An adapter has two matrices for each weight W that it adapts, A [rank, in] and B [out, rank]: W + scale B A.
  * adapter_open() finds and checks them; gguf_adapter_new() writes them as a GGUF of their own, and
- * models/derive/merge.h adds them to a base model.
+ * models/derive/derive.h adds them to a base model.
  *
  * Sources: peft, tuners/lora and utils/save_and_load.py; convert_lora_to_gguf.py of llama.cpp. */
 #pragma once

@@ -108,14 +108,15 @@ struct splitting {
 };
 
 /* A stack of experts: its path, up to the last '.', and its matrices' names in the order of rows. */
-struct stack {
+struct experts_stack {
     const char *path;
     const char *parts[2]; /* the second is NULL: one matrix an expert */
     const char *suffix;
 };
 
 /* Reports whether a tensor is a stack of experts: of weights, or of their scales for blocks in FP8. */
-static bool is_stack(const struct splitting *splitting, const struct tensor *tensor, struct stack *ret_stack)
+static bool experts_is_stack(const struct splitting *splitting, const struct tensor *tensor,
+                             struct experts_stack *ret_stack)
 {
     static const char scale[] = "_scale_inv";
     const struct naming *naming = splitting->naming;
@@ -127,9 +128,9 @@ static bool is_stack(const struct splitting *splitting, const struct tensor *ten
         if (!text_ends_with(name, ends[i]))
             continue;
         size_t length = strlen(name) - strlen(ends[i]) + strlen(".experts.");
-        *ret_stack = (struct stack){.path = arena_strndup(splitting->arena, name, length),
-                                    .parts = {ends[i] == down ? naming->down : naming->up},
-                                    .suffix = is_scale ? ".weight_scale_inv" : ".weight"};
+        *ret_stack = (struct experts_stack){.path = arena_strndup(splitting->arena, name, length),
+                                            .parts = {ends[i] == down ? naming->down : naming->up},
+                                            .suffix = is_scale ? ".weight_scale_inv" : ".weight"};
         if (ends[i] == gate_up) {
             ret_stack->parts[0] = naming->gate;
             ret_stack->parts[1] = naming->up;
@@ -151,40 +152,41 @@ static const char *renamed(const struct splitting *splitting, const char *name)
     return name;
 }
 
-static unsigned count_parts(const struct stack *stack)
+static unsigned count_parts(const struct experts_stack *experts_stack)
 {
-    return stack->parts[1] != NULL ? 2 : 1;
+    return experts_stack->parts[1] != NULL ? 2 : 1;
 }
 
 /* Reports whether every stack has the form of transformers 5. */
 static bool can_split(const struct splitting *splitting, const struct tensor_set *from)
 {
-    struct stack stack;
+    struct experts_stack experts_stack;
     uint64_t n_made = 0;
     for (size_t i = 0; i < from->n_tensors; i++) {
         const struct tensor *tensor = &from->tensors[i];
-        if (!is_stack(splitting, tensor, &stack))
+        if (!experts_is_stack(splitting, tensor, &experts_stack))
             continue;
         if (tensor->rank != 3 || tensor->refusal != NULL || tensor->dtype->block_elements != 1 ||
-            tensor->shape[1] % count_parts(&stack) != 0 || tensor->shape[0] > TENSOR_SET_MAX)
+            tensor->shape[1] % count_parts(&experts_stack) != 0 || tensor->shape[0] > TENSOR_SET_MAX)
             return false;
-        n_made += tensor->shape[0] * count_parts(&stack);
+        n_made += tensor->shape[0] * count_parts(&experts_stack);
         if (n_made > TENSOR_SET_MAX - from->n_tensors)
             return false;
     }
     return true;
 }
 
-static void split(const struct splitting *splitting, const struct tensor *tensor, const struct stack *stack)
+static void split(const struct splitting *splitting, const struct tensor *tensor,
+                  const struct experts_stack *experts_stack)
 {
     struct arena *arena = splitting->arena;
     const struct view *whole = tensor_view(tensor, arena);
-    const uint64_t n_rows = tensor->shape[1] / count_parts(stack), shape[] = {n_rows, tensor->shape[2]};
+    const uint64_t n_rows = tensor->shape[1] / count_parts(experts_stack), shape[] = {n_rows, tensor->shape[2]};
     for (uint64_t expert = 0; expert < tensor->shape[0]; expert++) {
         const struct view *both = view_slice(arena, whole, 0, expert, 1, 1);
-        for (unsigned i = 0; i < count_parts(stack); i++) {
-            const char *name =
-                arena_printf(arena, "%s%" PRIu64 ".%s%s", stack->path, expert, stack->parts[i], stack->suffix);
+        for (unsigned i = 0; i < count_parts(experts_stack); i++) {
+            const char *name = arena_printf(arena, "%s%" PRIu64 ".%s%s", experts_stack->path, expert,
+                                            experts_stack->parts[i], experts_stack->suffix);
             const struct view *one = view_slice(arena, both, 1, i * n_rows, n_rows, 1);
             tensor_set_add_view(splitting->set, renamed(splitting, name), view_reshape(arena, one, 2, shape));
         }
@@ -193,10 +195,10 @@ static void split(const struct splitting *splitting, const struct tensor *tensor
 
 static void add(const struct splitting *splitting, const struct tensor *tensor)
 {
-    struct stack stack;
+    struct experts_stack experts_stack;
     struct tensor added = *tensor;
-    if (is_stack(splitting, tensor, &stack)) {
-        split(splitting, tensor, &stack);
+    if (experts_is_stack(splitting, tensor, &experts_stack)) {
+        split(splitting, tensor, &experts_stack);
         return;
     }
     if (strlen(tensor->name) == tensor->name_length) {
@@ -206,8 +208,8 @@ static void add(const struct splitting *splitting, const struct tensor *tensor)
     tensor_set_add(splitting->set, &added);
 }
 
-static bool apply(const struct checkpoint *from, const struct derive_options *options, struct checkpoint **ret_derived,
-                  struct error *error)
+static bool experts_apply(const struct checkpoint *from, const struct derive_options *options,
+                          struct checkpoint **ret_derived, struct error *error)
 {
     (void)options;
     const struct naming *naming = facts_of(from).has_class_names ? find_naming(from) : NULL;
@@ -229,4 +231,75 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
     return tensor_set_seal(ordered, error);
 }
 
-const struct derivation experts_derivation = {.apply = apply};
+const struct derivation experts_derivation = {.apply = experts_apply};
+
+/* Gives the experts of a model in Ollama's store, which has a blob for the experts of a layer, the names that were
+ * published: a matrix for each expert, instead of a stack for each projection. Quantized stacks are cut like others.
+ *
+ * Source: sources/location_ollama.h. */
+
+static const char experts[] = ".experts.";
+
+/* Returns the part of a name after ".experts." if the name is that of a stack: "gate_proj.weight.scale"; else NULL. */
+static const char *rest_of_stack(const struct tensor *tensor)
+{
+    const char *at = strlen(tensor->name) == tensor->name_length ? strstr(tensor->name, experts) : NULL;
+    const char *rest = at != NULL ? at + strlen(experts) : NULL;
+    bool is_stack = rest != NULL && strchr("0123456789", *rest) == NULL && tensor->refusal == NULL;
+    return is_stack && (tensor->rank == 3 || text_ends_with(rest, ".global_scale")) ? rest : NULL;
+}
+
+/* Returns the number of experts of the stack whose part a factor is; 0: there is none. */
+static uint64_t count_of_factor(const struct tensor_set *set, const struct tensor *factor, struct arena *arena)
+{
+    size_t length = strlen(factor->name) - strlen(".global_scale");
+    const struct tensor *stack = tensor_set_find_text(set, arena_strndup(arena, factor->name, length));
+    return stack != NULL && stack->rank == 3 ? stack->shape[0] : 0;
+}
+
+static bool add_experts(const struct tensor_set *from, const struct tensor *tensor, const char *rest,
+                        struct tensor_set *to, struct arena *arena, struct error *error)
+{
+    const struct view *stack = tensor_view(tensor, arena);
+    uint64_t n = tensor->rank == 3 ? tensor->shape[0] : count_of_factor(from, tensor, arena);
+    bool is_common = tensor->rank != 3 && stack->n_elements == 1, is_own = tensor->rank != 3 && stack->n_elements == n;
+    if (n == 0 || n > TENSOR_SET_MAX - to->n_tensors || (tensor->rank != 3 && !is_common && !is_own))
+        return error_set(error, "tensor '%.200s' is not a stack of experts", tensor->name);
+    for (uint64_t i = 0; i < n; i++) {
+        const struct view *one = stack;
+        if (!is_common) {
+            one = tensor->rank == 3 ? stack : view_reshape(arena, stack, 1, &n);
+            one = view_slice(arena, one, 0, i, 1, 1);
+        }
+        if (tensor->rank == 3)
+            one = view_reshape(arena, one, 2, tensor->shape + 1);
+        tensor_set_add_view(
+            to, arena_printf(arena, "%.*s%" PRIu64 ".%s", (int)(rest - tensor->name), tensor->name, i, rest), one);
+    }
+    return true;
+}
+
+static bool ollama_experts_apply(const struct checkpoint *from, const struct derive_options *options,
+                                 struct checkpoint **ret_derived, struct error *error)
+{
+    bool has_stack = false;
+    (void)options;
+    for (size_t i = 0; text_starts_with(from->path, "ollama://") && i < from->tensors->n_tensors && !has_stack; i++)
+        has_stack = rest_of_stack(&from->tensors->tensors[i]) != NULL;
+    if (!has_stack)
+        return true;
+    struct checkpoint *derived = *ret_derived = checkpoint_derive(from);
+    struct tensor_set *set = tensor_set_new(derived->arena);
+    for (size_t i = 0; i < from->tensors->n_tensors; i++) {
+        const struct tensor *tensor = &from->tensors->tensors[i];
+        const char *rest = rest_of_stack(tensor);
+        if (rest == NULL)
+            tensor_set_add(set, tensor);
+        else if (!add_experts(from->tensors, tensor, rest, set, derived->arena, error))
+            return false;
+    }
+    derived->tensors = set;
+    return tensor_set_seal(set, error);
+}
+
+const struct derivation ollama_experts_derivation = {.apply = ollama_experts_apply};

@@ -1,9 +1,8 @@
-#include "models/derive/merge.h"
+#include "models/derive/derive.h"
 
 #include "base/text.h"
 #include "formats/components.h"
 #include "formats/shape.h"
-#include "models/derive/derive.h"
 #include "models/derive/merging.h"
 #include "models/facts.h"
 #include "quant/views/convert.h"

@@ -6,7 +6,7 @@
 #include "models/derive/adapter.h"
 #include "quant/views/view.h"
 
-/* Adapters merged into a base that is a GGUF (models/derive/merge.h).
+/* Adapters merged into a base that is a GGUF (models/derive/derive.h).
  *
  * Adapters use Hugging Face's names for weights; the family's relations, read backwards, give them. The same relations
  * turn an adapter's two matrices into those for the GGUF's tensor, and their product is added to its values. Merged
@@ -65,7 +65,7 @@ unsigned parameter_fit(const struct adapter_pair *pair, unsigned rank, const uin
 void parameter_factors(struct arena *arena, const struct adapter_pair *pair, unsigned rank, const uint64_t *shape,
                        enum parameter_fit fit, const struct view **ret_left, const struct view **ret_right);
 
-/* A merge of adapters into a base (models/derive/merge.h) while it is made; for the files of the merge only.
+/* A merge of adapters into a base (models/derive/derive.h) while it is made; for the files of the merge only.
  *
  * A `name` is the name that an adapter gives a tensor. Functions that fail set merging->error. */
 

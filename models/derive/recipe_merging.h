@@ -1,4 +1,4 @@
-/* A merge of the models of a recipe (models/derive/recipe.h) while it is made; for the files of the derivation only.
+/* A merge of the models of a recipe (models/derive/derive.h) while it is made; for the files of the derivation only.
  *
  * Functions that return false have set merge->error. */
 #pragma once
@@ -10,7 +10,6 @@
 #include "models/derive/derive.h"
 #include "models/huggingface/hf_model.h"
 #include "models/recipes/recipe.h"
-#include "models/recipes/weights.h"
 #include "models/tokenizers/sentencepiece.h"
 
 /* A model of the recipe. */

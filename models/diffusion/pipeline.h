@@ -6,7 +6,7 @@
  * vocabulary is in no tensor, so there is no tokenizer.
  *
  * Source: src/diffusers/loaders/single_file_utils.py of diffusers, and the configurations of stable-diffusion-v1-5,
- * stable-diffusion-2-1 and stable-diffusion-xl-base-1.0. To add a kind of model, write its row in pipeline_kinds.c. */
+ * stable-diffusion-2-1 and stable-diffusion-xl-base-1.0. To add a kind of model, write its row in pipeline.c. */
 #pragma once
 
 #include "base/buffer.h"

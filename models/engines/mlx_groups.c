@@ -1,4 +1,4 @@
-#include "models/engines/mlx_groups.h"
+#include "models/engines/mlx_tensors.h"
 
 #include "models/packings/packed.h"
 #include "quant/pack/block_groups.h"

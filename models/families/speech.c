@@ -7,8 +7,8 @@
 
 /* Pocket TTS, the text model: it predicts vectors of sound, not tokens. conversion/pockettts.py.
  *
- * Its config.json is made of shapes (models/derive/shapes.c). After the embedding of text, the table of tokens has the
- * learned vectors that begin a voice and the sound. */
+ * Its config.json is made of shapes (models/derive/architecture.c). After the embedding of text, the table of tokens
+ * has the learned vectors that begin a voice and the sound. */
 
 #define LAYER "flow_lm.transformer.layers.{}."
 

@@ -114,11 +114,11 @@ struct family {
     const char *note; /* note for every model.gguf or mmproj.gguf of the family; NULL: none */
 
     bool matrices_alike;      /* matrices that usually stay F32, such as routers, have the output's type, too */
-    const char *folder;       /* with weights that a GGUF includes: "1_Dense" (models/derive/folder.c); NULL: none */
+    const char *folder;       /* with weights that a GGUF includes: "1_Dense" (models/derive/attached.c); NULL: none */
     bool drafts;              /* a draft model, which uses the tokenizer of its target (models/derive/adapter.h) */
     bool keeps_mxfp4;         /* packed MXFP4 is copied; the converter reads it from no other families */
     const char *renamed_late; /* tensors with this beginning, which the converter renames too late for fusion.c */
-    bool exports_mtp;         /* the converter writes the layers of multi-token prediction alone (part.c), */
+    bool exports_mtp;         /* the converter writes the layers of multi-token prediction alone (tensors.c), */
     enum upstream_change mtp_since;         /* with this rule */
     const struct tower *tower;              /* NULL: a text model */
     const struct stored_type *stored_types; /* the first that fits a tensor counts; up to a NULL name; NULL: none */

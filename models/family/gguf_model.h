@@ -13,7 +13,7 @@ struct gguf_edits; /* models/convert/edits.h */
 struct hparams;
 struct quantize_outline; /* quantize.h */
 
-/* What a file has of a model with layers of multi-token prediction (part.c). */
+/* What a file has of a model with layers of multi-token prediction (tensors.c). */
 enum gguf_part { PART_WHOLE, PART_WITHOUT_MTP, PART_MTP };
 
 struct gguf_model {
@@ -22,7 +22,7 @@ struct gguf_model {
     struct references references; /* the builds that the model follows */
     const struct family *family;  /* NULL: a plain container (models/convert/unknown_family.h) */
 
-    /* What filled it in, and what makes another one with its long keys (models/convert/long_keys.h) as they were read,
+    /* What filled it in, and what makes another one with its long keys (models/convert/kept_keys.h) as they were read,
      * which the caller frees. */
     bool (*fill)(struct gguf_model *model, struct error *error);
     struct gguf_model *(*make_again)(const struct gguf_model *model, struct error *error);

@@ -1,6 +1,5 @@
 /* NVFP4 tensors of a GGUF, as _generate_nvfp4_tensors() and _tag_prec_a4() of the converter write them: their order,
- * their scales, and those whose activations stay in 16 bits. A file each: nvfp4_order.c, nvfp4_scales.c,
- * nvfp4_activations.c. */
+ * their scales, and those whose activations stay in 16 bits. */
 #pragma once
 
 #include "formats/tensor_set.h"

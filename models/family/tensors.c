@@ -12,7 +12,8 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* Returns the name of a tensor for the family's rows; NULL: the model's part leaves it out. */
-static const char *family_name(const struct model_builder *builder, const struct tensor *tensor, struct arena *arena)
+static const char *tensors_family_name(const struct model_builder *builder, const struct tensor *tensor,
+                                       struct arena *arena)
 {
     const char *name = family_tensor_name(builder->family, builder->hf, &builder->dimensions, tensor->name, arena);
     return name != NULL && part_has(builder, name) ? name : NULL;
@@ -44,7 +45,7 @@ static bool decides(const struct model_builder *builder, const struct tensor *te
     const struct tower *tower = builder->family->tower;
     if (tower != NULL && tower->type_of_all)
         return strstr(tensor->name, "language_model.") == NULL;
-    return family_name(builder, tensor, arena) != NULL;
+    return tensors_family_name(builder, tensor, arena) != NULL;
 }
 
 /* Guesses the type of --outtype auto: that of the first matrix stored in one of the two types. */
@@ -92,7 +93,7 @@ static struct renamed rename_tensors(const struct model_builder *builder, const 
         struct tensor tensor = set->tensors[i];
         bool is_of_head = builder->family->tower == NULL && is_of_value_head(&tensor);
         n_of_value_head += is_of_head;
-        tensor.name = is_of_head ? NULL : family_name(builder, &set->tensors[i], arena);
+        tensor.name = is_of_head ? NULL : tensors_family_name(builder, &set->tensors[i], arena);
         if (tensor.name == NULL)
             continue;
         tensor.name_length = (uint32_t)strlen(tensor.name);
@@ -298,4 +299,59 @@ bool tensors_relate(struct model_builder *builder, const struct tensor_set *set,
     bool related = relate(builder, &renamed, error);
     arena_free(scratch);
     return related;
+}
+
+/* Tensors that the layers share with the model. */
+static const char *const shared[] = {
+    "model.embed_tokens.weight",
+    "model.norm.weight",
+    "lm_head.weight",
+    "model.word_embeddings.weight",
+    "backbone.embeddings.weight",
+    "backbone.norm_f.weight",
+    "embed.weight",
+    "norm.weight",
+    "head.weight",
+    "hc_head_fn",
+    "hc_head_base",
+    "hc_head_scale",
+};
+
+uint64_t part_layer_of(const char *name)
+{
+    static const char layers[] = "layers.";
+    uint64_t numbers[PATTERN_NUMBERS];
+    const char *at = strstr(name, layers);
+    const char *number = at != NULL ? at + strlen(layers) : "";
+    size_t digits = strspn(number, "0123456789");
+    return number[digits] == '.' && pattern_match("{}", number, digits, numbers) ? numbers[0] : UINT64_MAX;
+}
+
+static bool is_shared(const char *name)
+{
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (strcmp(shared[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool part_has(const struct model_builder *builder, const char *name)
+{
+    const struct dimensions *dimensions = &builder->dimensions;
+    uint64_t layer = part_layer_of(name), first = dimensions->n_layers - dimensions_get(dimensions, "nextn");
+    bool predicts = text_starts_with(name, "mtp.") || text_starts_with(name, "model.mtp.") ||
+                    (layer >= first && layer != UINT64_MAX);
+    switch (builder->model->part) {
+    case PART_WITHOUT_MTP:
+        return !predicts;
+    case PART_MTP:
+        return predicts || is_shared(name);
+    default:
+        return true;
+    }
+}
+
+bool part_is_offered(const struct family *family, const struct family_name *hf, const struct references *references)
+{
+    return family->exports_mtp && !hf->without_mtp && follows(references, family->mtp_since);
 }

@@ -68,7 +68,7 @@ struct making {
 /* Makes the tensors of a row. On failure, sets making->error. */
 bool row_make(struct making *making, const struct layout_row *row);
 
-/* Make the tensor of a row from known sources (row_tensor.c): cut and map it, convert it to a dtype that the row
+/* Make the tensor of a row from known sources (row.c): cut and map it, convert it to a dtype that the row
  * allows, and add it to the file. On failure, they set making->error. */
 
 /* Finds the source of that name and marks it as used; *ret_view is NULL if it is missing. */

@@ -5,11 +5,12 @@
  * by rows into slices that share words, the first slice in the most significant bits: 2, 4 or 8 slices in a byte, or 10
  * of 3 bits in an I32. */
 #include "models/packings/packed.h"
+#include "quant/views/convert.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static const char own[] = ".W_q";
+static const char hqq_own[] = ".W_q";
 
 /* Arrangements of the slices. */
 static const struct slicing {
@@ -22,7 +23,7 @@ static const struct slicing {
 
 enum { MAX_NAME = 16 };
 
-static const struct packing_key keys[] = {{own}, {0}};
+static const struct packing_key hqq_keys[] = {{hqq_own}, {0}};
 
 struct shape {
     int64_t sides[2], axis, bits;
@@ -41,7 +42,7 @@ static bool find_shape(struct packed *packed, const struct view *words, struct s
             shape->slicing = &slicings[i];
     if (shape->slicing == NULL || shape->slicing->word_bytes != words->dtype->block_bytes || !packed_is_matrix(words) ||
         shape->axis < 0 || shape->axis > 1)
-        return packed_misfit(packed, own, words, "it declares %" PRId64 " bits along axis %" PRId64, shape->bits,
+        return packed_misfit(packed, hqq_own, words, "it declares %" PRId64 " bits along axis %" PRId64, shape->bits,
                              shape->axis);
     return true;
 }
@@ -50,7 +51,7 @@ static bool find_shape(struct packed *packed, const struct view *words, struct s
 static bool check_packing(struct packed *packed, const struct slicing *slicing)
 {
     char text[MAX_NAME];
-    const struct tensor *name = packing_partner(packed->input->set, packed->key, own, ".packing");
+    const struct tensor *name = packing_partner(packed->input->set, packed->key, hqq_own, ".packing");
     const struct view *view = name != NULL ? tensor_view(name, packed->input->scratch) : NULL;
     if (view == NULL || view->dtype != &u8_dtype)
         return true;
@@ -71,7 +72,7 @@ static bool find_groups(const struct packed *packed, const struct view *words, c
     uint64_t limit = words->n_elements * shape->slicing->n_parts;
     if (shape->sides[0] < 1 || shape->sides[1] < 1 || (uint64_t)shape->sides[0] > limit ||
         (uint64_t)shape->sides[1] > limit / (uint64_t)shape->sides[0])
-        return packed_misfit(packed, own, words, "is too small for [%" PRId64 ", %" PRId64 "]", shape->sides[0],
+        return packed_misfit(packed, hqq_own, words, "is too small for [%" PRId64 ", %" PRId64 "]", shape->sides[0],
                              shape->sides[1]);
     n_elements = (uint64_t)shape->sides[0] * (uint64_t)shape->sides[1];
     if (n_groups == 0 || n_elements % n_groups != 0)
@@ -83,7 +84,7 @@ static bool find_groups(const struct packed *packed, const struct view *words, c
         wanted[1] = n_groups;
     }
     return packed_check(packed, ".scale", scale, wanted[0], wanted[1]) &&
-           packed_check(packed, own, words, rounded_up(shape->rows, shape->slicing->n_parts), shape->columns);
+           packed_check(packed, hqq_own, words, rounded_up(shape->rows, shape->slicing->n_parts), shape->columns);
 }
 
 static const struct view *cut(struct arena *arena, const struct shape *shape, const struct view *words)
@@ -92,11 +93,11 @@ static const struct view *cut(struct arena *arena, const struct shape *shape, co
     return packed_cut(arena, slices, shape->rows, shape->columns);
 }
 
-static bool unpack(struct packed *packed)
+static bool hqq_unpack(struct packed *packed)
 {
     struct arena *arena = packed->input->arena;
     struct shape shape = {0};
-    const struct view *words = packed_need(packed, own, U8 | WORDS);
+    const struct view *words = packed_need(packed, hqq_own, U8 | WORDS);
     const struct view *scale = words != NULL ? packed_need(packed, ".scale", F16_F32) : NULL;
     const struct view *zero = scale != NULL ? packed_need(packed, ".zero", F16_F32) : NULL;
     if (zero == NULL || !find_shape(packed, words, &shape) || !check_packing(packed, shape.slicing) ||
@@ -135,6 +136,105 @@ const struct packing hqq_packing = {
     .summary = "HQQ of 1 to 8 bits",
     .place = IN_PLACE,
     .beside = beside,
-    .keys = keys,
-    .unpack = unpack,
+    .keys = hqq_keys,
+    .unpack = hqq_unpack,
+};
+
+/* SINQ: integers in groups along rows of the flattened weight, and a factor for each column besides.
+ *
+ * B.W_q has the rows of groups [rows of groups, group], cut into slices that share words (packed_slices()): 4 bits in
+ * U8, 3 in I32, also 8, 2 and 1 in U8. B.meta.scale.x U8 has a number for each row of groups, and B.meta.scale.s and .m
+ * F16 [1, n] turn its columns into scales, x * s + m, rounded to F16 after each step; B.meta.zero alike. The weight is
+ * ((code
+ * - zero) * scale), as rows of as many columns as B.meta.scale2 F16 [1, columns] has, times these.
+ *
+ * Source: sinq 0.2, dequantize of its linear layer. */
+
+static const char sinq_own[] = ".W_q", columns_suffix[] = ".meta.scale2";
+
+static const struct packing_key sinq_keys[] = {{sinq_own, columns_suffix}, {0}};
+
+/* The names of a factor's parts. */
+struct factor {
+    const char *numbers, *steps, *least;
+};
+
+/* Returns the numbers of a factor, one for each row of groups; NULL, with an error, if its parts disagree. */
+static const struct view *read_factor(struct packed *packed, const struct factor *factor)
+{
+    struct arena *arena = packed->input->arena;
+    const struct view *numbers = packed_need(packed, factor->numbers, U8), *steps, *least;
+    if (numbers == NULL)
+        return NULL;
+    if (!packed_is_matrix(numbers)) {
+        packed_misfit(packed, factor->numbers, numbers, "must be a matrix");
+        return NULL;
+    }
+    steps = packed_matrix(packed, factor->steps, F16_F32, 1, numbers->shape[1]);
+    least = steps != NULL ? packed_matrix(packed, factor->least, F16_F32, 1, numbers->shape[1]) : NULL;
+    if (least == NULL)
+        return NULL;
+    const struct sharing sharing = {numbers->shape[0], 1, NULL};
+    const uint64_t column[2] = {numbers->n_elements, 1};
+    const struct view *product = view_half(arena, view_combine(arena, numbers, MULTIPLY, steps, &sharing));
+    return view_reshape(arena, view_half(arena, view_combine(arena, product, ADD, least, &sharing)), 2, column);
+}
+
+/* Finds the bits by how many rows of groups share a word. */
+static bool find_bits(const struct packed *packed, const struct view *words, uint64_t n_rows, unsigned *ret_bits,
+                      unsigned *ret_slices)
+{
+    static const struct {
+        unsigned bits, slices, word_bytes;
+    } known[] = {{8, 1, 1}, {4, 2, 1}, {2, 4, 1}, {1, 8, 1}, {3, 10, 4}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (words->dtype->block_bytes == known[i].word_bytes &&
+            words->shape[0] == rounded_up(n_rows, known[i].slices)) {
+            *ret_bits = known[i].bits;
+            *ret_slices = known[i].slices;
+            return *ret_bits == 8 || packed_agrees(packed, "nbits", *ret_bits);
+        }
+    return packed_misfit(packed, sinq_own, words, "there are scales for %" PRIu64 " rows of groups", n_rows);
+}
+
+static bool sinq_unpack(struct packed *packed)
+{
+    static const struct factor scale_parts = {".meta.scale.x", ".meta.scale.s", ".meta.scale.m"},
+                               zero_parts = {".meta.zero.x", ".meta.zero.s", ".meta.zero.m"};
+    struct arena *arena = packed->input->arena;
+    const struct view *words = packed_need(packed, sinq_own, U8 | WORDS);
+    const struct view *columns = words != NULL ? packed_need(packed, columns_suffix, F16_F32) : NULL;
+    const struct view *scale = columns != NULL ? read_factor(packed, &scale_parts) : NULL;
+    const struct view *zero = scale != NULL ? read_factor(packed, &zero_parts) : NULL;
+    unsigned bits = 0, n_slices = 0;
+    if (zero == NULL)
+        return false;
+    uint64_t n_rows = scale->n_elements, n_columns = columns->n_elements;
+    if (!packed_is_matrix(words) || zero->n_elements != n_rows)
+        return packed_misfit(packed, sinq_own, words, "there are %" PRIu64 " scales and %" PRIu64 " zero points",
+                             n_rows, zero->n_elements);
+    if (!find_bits(packed, words, n_rows, &bits, &n_slices))
+        return false;
+    if (columns->rank != 2 || columns->shape[0] != 1 || n_columns == 0 || words->shape[1] > UINT64_MAX / n_rows ||
+        n_rows * words->shape[1] % n_columns != 0)
+        return packed_misfit(packed, columns_suffix, columns, "the weight has %" PRIu64 " groups of %" PRIu64, n_rows,
+                             words->shape[1]);
+    const uint64_t sides[2] = {n_rows * words->shape[1] / n_columns, n_columns};
+    const struct sharing of_group = {1, words->shape[1], NULL}, of_column = {sides[0], 1, NULL};
+    const struct view *codes = packed_cut(arena, packed_slices(arena, words, bits, n_slices), n_rows, words->shape[1]);
+    const struct view *values =
+        view_combine(arena, view_combine(arena, codes, SUBTRACT, zero, &of_group), MULTIPLY, scale, &of_group);
+    packed->unpacked->view = view_combine(arena, view_reshape(arena, values, 2, sides), MULTIPLY, columns, &of_column);
+    packed->unpacked->bits = (uint8_t)bits;
+    return true;
+}
+
+const struct packing sinq_packing = {
+    .name = "sinq",
+    .titles = {"SINQ"},
+    .methods = {"sinq"},
+    .summary = "SINQ of 1 to 8 bits",
+    .place = IN_PLACE,
+    .keys = sinq_keys,
+    .unpack = sinq_unpack,
 };

@@ -74,19 +74,19 @@ const struct view *packed_mxfp4_blocks(struct arena *arena, const struct view *b
     return &mxfp4->view;
 }
 
-static const char own[] = "_blocks", other[] = "_scales";
+static const char mxfp4_own[] = "_blocks", mxfp4_other[] = "_scales";
 
 static bool is_bytes(const struct tensor *tensor)
 {
     return tensor->refusal == NULL && tensor->dtype->block_elements == 1 && tensor->dtype->block_bytes == 1;
 }
 
-static const struct packing_key keys[] = {{own, .weight = ""}, {0}};
+static const struct packing_key mxfp4_keys[] = {{mxfp4_own, .weight = ""}, {0}};
 
-static bool is_key(const struct packing_input *input, const struct tensor *tensor)
+static bool mxfp4_is_key(const struct packing_input *input, const struct tensor *tensor)
 {
     return is_bytes(tensor) &&
-           (strcmp(input->method, "mxfp4") == 0 || packing_partner(input->set, tensor, own, other) != NULL);
+           (strcmp(input->method, "mxfp4") == 0 || packing_partner(input->set, tensor, mxfp4_own, mxfp4_other) != NULL);
 }
 
 /* Returns the blocks with the bytes of each row side by side. */
@@ -99,7 +99,8 @@ static const struct view *flat_rows(struct arena *arena, const struct view *bloc
     return view_reshape(arena, blocks, rank, shape);
 }
 
-static const struct code_groups *keep_groups(struct arena *arena, const struct view *bytes, const struct view *scales)
+static const struct code_groups *mxfp4_keep_groups(struct arena *arena, const struct view *bytes,
+                                                   const struct view *scales)
 {
     const struct fields fields = fields_of_words(8, 4);
     const uint64_t shape[2] = {bytes->n_elements / view_row_elements(bytes), view_row_elements(bytes)},
@@ -114,10 +115,10 @@ static const struct code_groups *keep_groups(struct arena *arena, const struct v
     return arena_copy(arena, &kept, sizeof kept);
 }
 
-static bool unpack(struct packed *packed)
+static bool mxfp4_unpack(struct packed *packed)
 {
     struct arena *arena = packed->input->arena;
-    const struct view *scales = packed_need(packed, other, BYTES | E8M0);
+    const struct view *scales = packed_need(packed, mxfp4_other, BYTES | E8M0);
     if (scales == NULL)
         return false;
     const struct view *blocks = packed_mxfp4_blocks(arena, tensor_view(packed->key, arena), scales);
@@ -131,7 +132,8 @@ static bool unpack(struct packed *packed)
     packed->unpacked->forms->blocks = view_of_permuted_blocks(arena, blocks, order);
     packed->unpacked->view =
         view_permute(arena, packed_mxfp4(arena, flat_rows(arena, tensor_view(packed->key, arena)), scales), order);
-    packed->unpacked->forms->groups = keep_groups(arena, flat_rows(arena, tensor_view(packed->key, arena)), scales);
+    packed->unpacked->forms->groups =
+        mxfp4_keep_groups(arena, flat_rows(arena, tensor_view(packed->key, arena)), scales);
     packed->unpacked->bits = 4;
     return true;
 }
@@ -142,7 +144,118 @@ const struct packing mxfp4_packing = {
     .methods = {"mxfp4"},
     .summary = "MXFP4, as gpt-oss is published",
     .place = BEFORE_ALL,
-    .keys = keys,
-    .is_key = is_key,
-    .unpack = unpack,
+    .keys = mxfp4_keys,
+    .is_key = mxfp4_is_key,
+    .unpack = mxfp4_unpack,
+};
+
+/* MXFP4 in two tensors: bytes [rows, columns / 2], the first of two elements in the low half, and exponents of 2 with a
+ * bias of 127 [rows, columns / 32], without a code for NaN. compressed-tensors has B.weight_packed U8 and
+ * B.weight_scale U8; DeepSeek V4 has B.weight I8 and B.scale E8M0; MiMo V2 has B.weight U8 and B.weight_scale U8, and
+ * declares them by "store_dtype": "mxfp4". */
+
+enum { GROUP = 32 };
+
+static const struct packing_key mxfp4_packed_keys[] = {
+    {".weight_packed", ".weight_scale", "U8", "U8"},
+    {".weight", ".scale", "I8", "F8_E8M0"},
+    {".weight", ".weight_scale", "U8", "U8"},
+    {0},
+};
+
+static bool mxfp4_packed_is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    return strcmp(tensor->dtype->name, "U8") != 0 || packing_has_suffix(tensor, mxfp4_packed_keys[0].suffix) ||
+           json_string_is(json_get(input->config, "store_dtype"), "mxfp4");
+}
+
+static const struct view *make_blocks(struct arena *arena, const struct view *bytes, const struct view *scales)
+{
+    const uint64_t shape[3] = {scales->shape[0], scales->shape[1], GROUP / 2};
+    return packed_mxfp4_blocks(arena, view_reshape(arena, bytes, 3, shape), scales);
+}
+
+static const struct code_groups *mxfp4_packed_keep_groups(struct arena *arena, const struct view *bytes,
+                                                          const struct view *scales)
+{
+    const struct fields fields = fields_of_words(8, 4);
+    const struct code_groups groups = {
+        .codes = view_fields(arena, bytes, &fields), .scales = scales, .group_size = GROUP, .bits = 4};
+    return arena_copy(arena, &groups, sizeof groups);
+}
+
+static bool mxfp4_packed_unpack(struct packed *packed)
+{
+    const struct packing_key *spelling = packed->spelling;
+    struct arena *arena = packed->input->arena;
+    const struct view *bytes = tensor_view(packed->key, arena);
+    if (!packed_is_matrix(bytes) || bytes->shape[1] % (GROUP / 2) != 0)
+        return packed_misfit(packed, spelling->suffix, bytes, "must have rows of whole groups of 16 bytes");
+    const struct view *scales =
+        packed_matrix(packed, spelling->partner, U8 | E8M0, bytes->shape[0], bytes->shape[1] * 2 / GROUP);
+    if (scales == NULL)
+        return false;
+    bytes = view_reinterpret(arena, bytes, &u8_dtype);
+    scales = view_reinterpret(arena, scales, &u8_dtype);
+    packed->unpacked->view = packed_mxfp4(arena, bytes, scales);
+    packed->unpacked->bits = 4;
+    packed->unpacked->forms->groups = mxfp4_packed_keep_groups(arena, bytes, scales);
+    packed->unpacked->forms->blocks = make_blocks(arena, bytes, scales);
+    packed->unpacked->is_of_some = true;
+    packed->unpacked->beyond = "packed MXFP4 of this family";
+    return true;
+}
+
+const struct packing mxfp4_packed_packing = {
+    .name = "mxfp4-pack-quantized",
+    .titles = {"MXFP4"},
+    .methods = {"compressed-tensors", "fp8"},
+    .summary = "MXFP4, as compressed-tensors and DeepSeek V4 have it",
+    .place = AFTER_ALL,
+    .keys = mxfp4_packed_keys,
+    .is_key = mxfp4_packed_is_key,
+    .unpack = mxfp4_packed_unpack,
+};
+
+/* MXFP6 of compressed-tensors: B.weight_packed U8 [rows, columns * 3 / 4], codes in E2M3, and B.weight_scale U8 [rows,
+ * columns / 32], exponents of 2 with a bias of 127. */
+
+enum { GROUP_BYTES = 32 * 6 / 8 };
+
+static const char mxfp6_packed_own[] = ".weight_packed", mxfp6_packed_other[] = ".weight_scale";
+
+static const struct packing_key mxfp6_packed_keys[] = {{mxfp6_packed_own, mxfp6_packed_other, "U8", "U8"}, {0}};
+
+static bool mxfp6_packed_is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    const struct tensor *scales = packing_partner(input->set, tensor, mxfp6_packed_own, mxfp6_packed_other);
+    return scales != NULL && tensor->rank == 2 && scales->rank == 2 && scales->shape[1] > 0 &&
+           tensor->shape[1] % scales->shape[1] == 0 && tensor->shape[1] / scales->shape[1] == GROUP_BYTES;
+}
+
+static bool mxfp6_packed_unpack(struct packed *packed)
+{
+    struct arena *arena = packed->input->arena;
+    const struct view *bytes = tensor_view(packed->key, arena),
+                      *scales =
+                          packed_matrix(packed, mxfp6_packed_other, U8, bytes->shape[0], bytes->shape[1] / GROUP_BYTES);
+    if (scales == NULL)
+        return false;
+    if (bytes->n_elements == 0)
+        return packed_misfit(packed, mxfp6_packed_own, bytes, "a weight has elements");
+    packed->unpacked->view = packed_mxfp6(arena, bytes, scales, 3);
+    packed->unpacked->bits = 6;
+    packed->unpacked->beyond = "MXFP6";
+    return true;
+}
+
+const struct packing mxfp6_packed_packing = {
+    .name = "mxfp6-pack-quantized",
+    .titles = {"MXFP6"},
+    .methods = {"compressed-tensors"},
+    .summary = "MXFP6 of compressed-tensors",
+    .place = AFTER_ALL,
+    .keys = mxfp6_packed_keys,
+    .is_key = mxfp6_packed_is_key,
+    .unpack = mxfp6_packed_unpack,
 };

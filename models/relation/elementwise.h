@@ -22,7 +22,7 @@ struct elementwise {
 
 extern const struct elementwise plus_one;
 extern const struct elementwise minus_exp;
-extern const struct elementwise softplus; /* softplus.c */
+extern const struct elementwise softplus;
 extern const struct elementwise plus_exp;
 
 /* For `apply`: multiplies by the multipliers with these names, in this order; the way back divides. */

@@ -3,7 +3,7 @@
  *
  * All files share a model, with its keys and views. A GGUF source needs no conversion: model.gguf is the source itself,
  * or its splits joined into one file. */
-#include "models/convert/from_gguf.h"
+#include "models/convert/model.h"
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
 #include "models/shown_tensors.h"

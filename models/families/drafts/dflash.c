@@ -2,7 +2,7 @@
 #include "models/families/drafts/dflash.h"
 
 #include "base/text.h"
-#include "models/config/config_checks.h"
+#include "models/config/config_class.h"
 #include "models/families/layers.h"
 #include "models/families/qwen/qwen.h"
 

@@ -35,7 +35,7 @@ extern const struct elementwise draft_steps;
 extern const struct config_row draft_rows[];
 
 /* The file of a draft model with a row for the token that stands for unknown ones, which the target has not trained:
- * {"mask_token_id": ID, "embedding": ROW}, as torch saves it. models/derive/target.c opens it as BASE_MASK. */
+ * {"mask_token_id": ID, "embedding": ROW}, as torch saves it. models/derive/attached.c opens it as BASE_MASK. */
 #define DRAFT_MASK_FILE "mask_embedding.pt"
 
 /* Reports whether the checkpoint has that file. */

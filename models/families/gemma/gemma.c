@@ -227,7 +227,7 @@ const struct family gemma3_family = {
 };
 
 /* EmbeddingGemma. conversion/gemma.py. With the option dense-modules, also the dense layers that follow the model in
- * folders of their own (models/derive/folder.c). */
+ * folders of their own (models/derive/attached.c). */
 
 /* Sets the window as in the file: transformers halves it for bidirectional attention. */
 static bool emit_window(struct model_builder *builder, struct error *error)

@@ -1,6 +1,6 @@
 /* What is read of any version, byte order and alignment is written as version 3, little-endian, of the same alignment.
  */
-#include "models/convert/from_gguf.h"
+#include "models/convert/model.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/formats/readers_table.h"

@@ -1,5 +1,5 @@
 /* tests/data/gguf/names.tsv is what gguf-py makes of the names: see tests/data/make_names.py. */
-#include "models/card/name_parts.h"
+#include "models/card/general.h"
 
 #include "tests/unit/check.h"
 

@@ -1,6 +1,6 @@
 /* GGUFs in shards, and shards joined: cut where llama-gguf-split cuts, with its keys in its order, and put together
  * again. */
-#include "models/convert/from_gguf.h"
+#include "models/convert/model.h"
 #include "models/formats.h"
 #include "models/quantize/quantize.h"
 

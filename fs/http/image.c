@@ -17,6 +17,7 @@
 #include "fs/http/answer.h"
 #include "fs/http/file_answer.h"
 #include "fs/http/image_layers.h"
+#include "fs/http/query.h"
 #include "text/json_write.h"
 
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 
 #include "fs/http/answer.h"
 #include "fs/http/protocols.h"
+#include "fs/http/query.h"
 
 #include <time.h>
 

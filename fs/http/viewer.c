@@ -5,6 +5,7 @@
 #include "fs/http/answer.h"
 #include "fs/http/html.h"
 #include "fs/http/protocols.h"
+#include "fs/http/query.h"
 #include "fs/tree/name.h"
 #include "text/json_write.h"
 

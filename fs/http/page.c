@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "fs/http/html.h"
+#include "fs/http/index.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,33 +59,36 @@ static void put_link(struct buffer *out, const char *name, const char *slash)
     buffer_printf(out, "%s</a></td><td class=\"n\">", slash);
 }
 
-static void put_row(struct buffer *out, const char *name, const char *slash)
+static void put_file(struct buffer *out, const struct index_entry *entry)
 {
-    put_link(out, name, slash);
+    uint64_t size;
+    char etag[ETAG_TEXT];
+    if (!repository_plan(entry->repository, entry->file->node, &size, etag))
+        return;
+    put_link(out, entry->name, "");
+    html_put_size(out, size);
     buffer_append_text(out, "</td></tr>\n");
 }
 
-static bool is_shown(const struct repository *repository)
+static void put_entry(void *context, const struct index_entry *entry)
 {
-    return repository->is_listed && !repository_is_empty(repository);
-}
-
-static const char *owner_of(const struct repository *repository, struct arena *arena)
-{
-    return arena_strndup(arena, repository->id, strcspn(repository->id, "/"));
+    if (entry->file != NULL) {
+        put_file(context, entry);
+        return;
+    }
+    put_link(context, entry->name, "/");
+    buffer_append_text(context, "</td></tr>\n");
 }
 
 static void answer_all(const struct repositories *repositories, const char *origin, struct answer *answer)
 {
     struct buffer *out = html_begin(answer, "Models");
     buffer_append_text(out, "<p>Files are computed when they are read.</p>\n<table>\n");
-    for (size_t i = 0; i < repositories->count; i++)
-        if (is_shown(&repositories->items[i]) && repository_is_first_of_owner(repositories, i, is_shown))
-            put_row(out, owner_of(&repositories->items[i], answer->arena), "/");
+    index_list(repositories, "", "", put_entry, out);
     buffer_append_text(out, "</table>\n");
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
-        if (!is_shown(repository) || repository->is_of_engine)
+        if (!index_has(repository) || repository->is_of_engine)
             continue;
         buffer_append_text(out, "<h2><a href=\"");
         html_put_path(out, repository->id);
@@ -100,16 +104,9 @@ static void answer_all(const struct repositories *repositories, const char *orig
 
 static void answer_owner(const struct repositories *repositories, const char *owner, struct answer *answer)
 {
-    size_t length = strlen(owner), n_found = 0;
     struct buffer *out = html_begin(answer, owner);
     buffer_append_text(out, "<p><a href=\"../\">../</a></p>\n<table>\n");
-    for (size_t i = 0; i < repositories->count; i++) {
-        const struct repository *repository = &repositories->items[i];
-        if (!is_shown(repository) || strncmp(repository->id, owner, length) != 0 || repository->id[length] != '/')
-            continue;
-        put_row(out, repository->id + length + 1, "/");
-        n_found++;
-    }
+    size_t n_found = index_list(repositories, owner, "", put_entry, out);
     buffer_append_text(out, "</table>\n");
     html_end(out);
     if (n_found == 0)
@@ -117,53 +114,17 @@ static void answer_owner(const struct repositories *repositories, const char *ow
                     owner);
 }
 
-static void put_file(struct buffer *out, const struct repository *repository, const struct repository_file *file,
-                     const char *name)
+static void answer_directory(const struct repositories *repositories, const struct repository *repository,
+                             const struct http_request *request, const char *path, struct answer *answer)
 {
-    uint64_t size;
-    char etag[ETAG_TEXT];
-    if (!repository_plan(repository, file->node, &size, etag))
-        return;
-    put_link(out, name, "");
-    html_put_size(out, size);
-    buffer_append_text(out, "</td></tr>\n");
-}
-
-/* Puts the entries of a directory, whose path is "" or has a slash at its end. Returns how many there are. */
-static size_t put_entries(struct buffer *out, const struct repository *repository, const char *directory,
-                          struct arena *arena)
-{
-    struct repository_files files = repository_files(repository);
-    const char *last = "";
-    size_t n_found = 0;
-    for (size_t i = 0; i < files.count; i++) {
-        if (!text_starts_with(files.items[i].name, directory))
-            continue;
-        const char *rest = files.items[i].name + strlen(directory), *slash = strchr(rest, '/');
-        n_found++;
-        if (slash == NULL) {
-            put_file(out, repository, &files.items[i], rest);
-            continue;
-        }
-        const char *name = arena_strndup(arena, rest, (size_t)(slash - rest));
-        if (strcmp(name, last) != 0)
-            put_row(out, name, "/");
-        last = name;
-    }
-    return n_found;
-}
-
-static void answer_directory(const struct repository *repository, const struct http_request *request, const char *path,
-                             struct answer *answer)
-{
-    const char *slash = *path != '\0' ? "/" : "", *directory = arena_printf(answer->arena, "%s%s", path, slash);
+    const char *slash = *path != '\0' ? "/" : "";
     struct buffer *out = html_begin(answer, arena_printf(answer->arena, "%s%s%s", repository->id, slash, path));
     if (*path == '\0') {
         page_put_commands(out, repository, request->origin, answer->arena);
         html_put_viewer_form(out, "../../", repository->base);
     }
     buffer_append_text(out, "<p><a href=\"../\">../</a></p>\n<table>\n");
-    size_t n_found = put_entries(out, repository, directory, answer->arena);
+    size_t n_found = index_list(repositories, repository->id, path, put_entry, out);
     buffer_append_text(out, "</table>\n");
     html_end(out);
     if (n_found == 0 && *path != '\0')
@@ -198,7 +159,7 @@ static void answer_path(const struct served *served, const struct http_request *
     if (repository == NULL || (!route->is_directory && repository_file(repository, route->path) != NULL))
         hub_answer_file(served, request, route, answer); /* or says that there is no such model */
     else
-        answer_directory(repository, request, route->path, answer);
+        answer_directory(served->repositories, repository, request, route->path, answer);
 }
 
 void page_answer(const struct served *served, const struct http_request *request, const struct route *route,

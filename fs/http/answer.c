@@ -6,6 +6,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+const char *request_header(const struct http_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->n_headers; i++)
+        if (strcasecmp(request->headers[i].name, name) == 0)
+            return request->headers[i].value;
+    return NULL;
+}
 
 void answer_begin(struct answer *answer)
 {
@@ -38,16 +47,24 @@ void answer_header(struct answer *answer, const char *name, const char *format, 
     add_header(answer, name, value);
 }
 
-void answer_date(struct answer *answer, const char *name, time_t time)
+bool http_date(time_t time, char out[HTTP_DATE])
 {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     struct tm utc;
     if (gmtime_r(&time, &utc) == NULL)
-        return;
-    answer_header(answer, name, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[utc.tm_wday], utc.tm_mday,
-                  months[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
+        return false;
+    snprintf(out, HTTP_DATE, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[utc.tm_wday], utc.tm_mday, months[utc.tm_mon],
+             utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
+    return true;
+}
+
+void answer_date(struct answer *answer, const char *name, time_t time)
+{
+    char date[HTTP_DATE];
+    if (http_date(time, date))
+        add_header(answer, name, date);
 }
 
 void answer_fail(struct answer *answer, unsigned status, const char *code, const char *format, ...)

@@ -19,7 +19,9 @@ struct http_request {
     const char *path, *query;          /* as they were sent; a query without its "?", "": none */
     const struct http_header *headers; /* all, in order */
     size_t n_headers;
-    bool head; /* the answer's body is not sent */
+    const char *body;   /* no more than REQUEST_MOST_BODY of its bytes */
+    size_t body_length; /* of the whole */
+    bool head;          /* the answer's body is not sent */
     const char *range, *if_range, *if_match, *if_none_match, *if_modified_since, *user_agent;
     const char *origin; /* the server as the client addresses it: "http://127.0.0.1:8090" */
     const char *accept; /* all Accept headers, joined by commas */
@@ -28,6 +30,11 @@ struct http_request {
     size_t cursor;      /* ?cursor=N: entries of a listing that earlier pages had */
     size_t limit;       /* ?limit=N: entries of a page; 0: as many as a page may have */
 };
+
+enum { REQUEST_MOST_BODY = 8 * 1024 }; /* only PROPFIND has one */
+
+/* Returns the value of the first header of that name, in letters of any case; NULL if there is none. */
+const char *request_header(const struct http_request *request, const char *name);
 
 enum { ANSWER_MAX_HEADERS = 12 };
 
@@ -50,7 +57,11 @@ void answer_free(struct answer *answer);
 void answer_header(struct answer *answer, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Adds a header with a date of HTTP: "Mon, 23 Nov 2026 14:45:00 GMT". */
+/* Writes a date of HTTP: "Mon, 23 Nov 2026 14:45:00 GMT". Returns false for a time without a year. */
+enum { HTTP_DATE = 48 };
+bool http_date(time_t time, char out[HTTP_DATE]);
+
+/* Adds a header with a date, if the time has one. */
 void answer_date(struct answer *answer, const char *name, time_t time);
 
 /* Makes the answer a failure: JSON with the message for programs, in the forms of the hub and of registries, and the

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *content_type(const char *name)
+const char *file_content_type(const char *name)
 {
     static const struct {
         const char *ending, *type;
@@ -14,6 +14,11 @@ static const char *content_type(const char *name)
         if (text_ends_with(name, types[i].ending))
             return types[i].type;
     return "application/octet-stream";
+}
+
+const char *file_etag(const char etag[ETAG_TEXT], const char *ending, struct arena *arena)
+{
+    return arena_printf(arena, "\"%.*s%s\"", SHA256_HEX, etag + 1, ending);
 }
 
 /* Reports whether the client has the file already. A date is asked only where no tag is: tags tell more files apart. */
@@ -74,10 +79,10 @@ bool file_answer(const struct repository *repository, node_id node, const char *
         answer_fail(answer, 500, NULL, "%s: a source has changed since it was opened; restart wfs serve", name);
         return true;
     }
-    const char *etag = arena_printf(answer->arena, "\"%.*s%s\"", SHA256_HEX, identity + 1, tag_ending);
+    const char *etag = file_etag(identity, tag_ending, answer->arena);
     answer->is_file = true;
     answer->file_key = (uintptr_t)repository->tree ^ node;
-    answer_header(answer, "Content-Type", "%s", content_type(name));
+    answer_header(answer, "Content-Type", "%s", file_content_type(name));
     answer_header(answer, "ETag", "%s", etag);
     answer_header(answer, "X-Repo-Commit", "%s", repository->commit);
     answer_header(answer, "X-Linked-Size", "%" PRIu64, size);

@@ -12,6 +12,12 @@
  * tags for an MD5 but those of objects that were uploaded in parts. */
 #define S3_TAG_ENDING "-1"
 
+/* Returns the media type of a file, by its name. */
+const char *file_content_type(const char *name);
+
+/* Returns an entity tag, in the arena: that of repository_plan() with an ending. */
+const char *file_etag(const char etag[ETAG_TEXT], const char *ending, struct arena *arena);
+
 /* Answers a request for a file of the repository's tree; HEAD requests plan the file and read nothing. `name` is for
  * messages and chooses the content type. The entity tag is the file's identity and `tag_ending`, "" if its form is of
  * no importance. Returns false, with no answer, if the file turns out to be absent. */

@@ -36,7 +36,7 @@ static protocol_answer *const answers[] = {
     [ROUTE_FILE] = hub_answer_file,      [ROUTE_REGISTRY] = answer_registry,
     [ROUTE_MANIFEST] = answer_manifest,  [ROUTE_BLOB] = answer_registry,
     [ROUTE_TAGS] = answer_registry,      [ROUTE_S3] = s3_answer,
-    [ROUTE_REFERRERS] = answer_registry,
+    [ROUTE_REFERRERS] = answer_registry, [ROUTE_DAV] = dav_answer,
 };
 
 void protocols_answer(const struct served *served, const struct http_request *request, const struct route *route,

@@ -24,10 +24,16 @@ typedef void protocol_answer(const struct served *served, const struct http_requ
  * files. */
 protocol_answer protocols_answer;
 
-extern protocol_answer hub_answer, image_answer, page_answer, registry_answer, s3_answer, viewer_answer;
+extern protocol_answer dav_answer, hub_answer, image_answer, page_answer, registry_answer, s3_answer, viewer_answer;
 
 /* Answers a request for a file, whole or a range of it. HEAD requests plan the file and read nothing. */
 extern protocol_answer hub_answer_file;
+
+/* What addresses of the index answer to, beside those of S3. */
+#define DAV_METHODS "OPTIONS, GET, HEAD, PROPFIND"
+
+/* Reports whether a request is WebDAV's: one of its methods, for an address of the index. */
+bool dav_is_asked(const struct http_request *request, const struct route *route);
 
 /* Reports whether llama.cpp asks for a manifest: it wants the hub's, which names files instead of digests. */
 bool registry_is_llama(const struct http_request *request);

@@ -36,6 +36,7 @@ enum route_kind {
     ROUTE_VIEW,
     ROUTE_HEALTH,
     ROUTE_S3,
+    ROUTE_DAV, /* what is ROUTE_PAGE, ROUTE_OWNER or ROUTE_PATH otherwise: `repository` tells which */
     ROUTE_METRICS,
     ROUTE_MODELS,
     ROUTE_MODEL,
@@ -51,7 +52,7 @@ enum route_kind {
 
 struct route {
     enum route_kind kind;
-    const char *repository; /* "ORG/NAME"; "ORG" for an owner */
+    const char *repository; /* "ORG/NAME"; "ORG" for an owner, "" for the page */
     const char *revision;   /* or the tag or digest of a manifest or blob; "main" if the path has none */
     const char *path;       /* in the repository, without slashes at its ends; "" is the top */
     bool is_directory;      /* the path ends with a slash */

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "fs/http/file_answer.h"
+#include "fs/http/xml.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -105,7 +106,7 @@ static void put_bucket(struct buffer *out, const struct repository *repository)
 {
     size_t length = strcspn(repository->id, "/");
     buffer_append_text(out, "<Bucket><Name>");
-    s3_put_text(out, repository->id, length);
+    xml_put_text(out, repository->id, length);
     buffer_append_text(out, "</Name>");
     s3_put_time(out, "CreationDate", repository->modified.tv_sec);
     buffer_append_text(out, "</Bucket>");
@@ -204,38 +205,19 @@ void s3_answer(const struct served *served, const struct http_request *request, 
         answer_object(served->repositories, request, &query, route, answer);
 }
 
-static void put_head(struct buffer *out)
-{
-    buffer_append_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-}
-
 struct buffer *s3_begin(struct answer *answer, const char *element)
 {
     struct buffer *out = &answer->text;
     answer_header(answer, "Content-Type", "application/xml");
-    put_head(out);
+    xml_put_declaration(out);
     buffer_printf(out, "<%s xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">", element);
     return out;
-}
-
-void s3_put_text(struct buffer *out, const char *text, size_t length)
-{
-    struct buffer valid = {0};
-    text_append_valid(text, length, &valid);
-    for (size_t i = 0; i < valid.length; i++) {
-        const char *c = (const char *)valid.bytes + i;
-        if ((unsigned char)*c < ' ' || strchr("&<>\"'", *c) != NULL)
-            buffer_printf(out, "&#%d;", *c);
-        else
-            buffer_append(out, c, 1);
-    }
-    buffer_free(&valid);
 }
 
 void s3_put(struct buffer *out, const char *element, const char *text)
 {
     buffer_printf(out, "<%s>", element);
-    s3_put_text(out, text, strlen(text));
+    xml_put_text(out, text, strlen(text));
     buffer_printf(out, "</%s>", element);
 }
 
@@ -265,7 +247,7 @@ void s3_fail(struct answer *answer, unsigned status, const char *code, const cha
     answer->text = (struct buffer){0};
     answer->n_headers = 0;
     answer_header(answer, "Content-Type", "application/xml");
-    put_head(&answer->text);
+    xml_put_declaration(&answer->text);
     buffer_append_text(&answer->text, "<Error>");
     s3_put(&answer->text, "Code", code);
     s3_put(&answer->text, "Message", error.message);

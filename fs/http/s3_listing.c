@@ -71,7 +71,7 @@ static void put_object(struct listing *listing, const struct repository *reposit
     buffer_append_text(out, "<Contents>");
     put_key(listing, out, "Key", key);
     s3_put_time(out, "LastModified", attributes.mtime.tv_sec);
-    s3_put(out, "ETag", arena_printf(listing->arena, "\"%.*s" S3_TAG_ENDING "\"", SHA256_HEX, etag + 1));
+    s3_put(out, "ETag", file_etag(etag, S3_TAG_ENDING, listing->arena));
     s3_put_number(out, "Size", size);
     s3_put(out, "StorageClass", "STANDARD");
     buffer_append_text(out, "</Contents>");

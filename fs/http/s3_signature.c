@@ -36,14 +36,6 @@ static bool refuse(struct s3_refusal *refusal, unsigned status, const char *code
     return false;
 }
 
-static const char *header_of(const struct http_request *request, const char *name)
-{
-    for (size_t i = 0; i < request->n_headers; i++)
-        if (strcasecmp(request->headers[i].name, name) == 0)
-            return request->headers[i].value;
-    return NULL;
-}
-
 /* Returns the value of a field of the Authorization header: "Credential=...,". NULL if it is missing. */
 static const char *field_of(const char *header, const char *name, struct arena *arena)
 {
@@ -68,14 +60,14 @@ static bool read_header(const struct http_request *request, const char *header, 
                         struct arena *arena, struct s3_refusal *refusal)
 {
     time_t at;
-    const char *payload = header_of(request, "x-amz-content-sha256");
+    const char *payload = request_header(request, "x-amz-content-sha256");
     char empty[SHA256_HEX + 1];
     sha256_hex("", 0, empty);
     *claim = (struct claim){
         .credential = field_of(header, "Credential=", arena),
         .headers = field_of(header, "SignedHeaders=", arena),
         .signature = field_of(header, "Signature=", arena),
-        .timestamp = header_of(request, "x-amz-date"),
+        .timestamp = request_header(request, "x-amz-date"),
         .payload = payload != NULL ? payload : arena_strdup(arena, empty),
     };
     if (claim->credential == NULL || claim->headers == NULL || claim->signature == NULL)
@@ -92,7 +84,8 @@ static bool read_query(const struct http_request *request, const struct query *q
                        struct s3_refusal *refusal)
 {
     time_t at;
-    const char *payload = header_of(request, "x-amz-content-sha256"), *expires = query_value(query, "X-Amz-Expires");
+    const char *payload = request_header(request, "x-amz-content-sha256"),
+               *expires = query_value(query, "X-Amz-Expires");
     *claim = (struct claim){
         .credential = query_value(query, "X-Amz-Credential"),
         .headers = query_value(query, "X-Amz-SignedHeaders"),
@@ -218,7 +211,7 @@ static bool fits(const struct http_request *request, const struct query *query, 
 static bool judge(const struct http_request *request, const char *secret, time_t now, struct arena *arena,
                   struct s3_refusal *refusal)
 {
-    const char *header = header_of(request, "Authorization");
+    const char *header = request_header(request, "Authorization");
     struct query query = query_parse(request->query, arena);
     bool is_presigned = header == NULL && query_value(&query, "X-Amz-Algorithm") != NULL;
     const char *older = query_value(&query, "AWSAccessKeyId"), /* of version 2 */

@@ -56,6 +56,8 @@ struct exchange {
     const char *target_end; /* of the whole target, in the memory of libmicrohttpd: only the place counts */
     const char *host;       /* the server that the target names; NULL: the Host header does */
     struct http_request request;
+    struct buffer body; /* its beginning */
+    size_t body_length;
     struct route route;
     struct answer answer;
     bool has_answer; /* which the exchange owns */
@@ -200,6 +202,8 @@ static struct http_request read_request(const struct exchange *exchange)
         .query = exchange->query,
         .headers = headers.items,
         .n_headers = headers.count,
+        .body = (const char *)exchange->body.bytes,
+        .body_length = exchange->body_length,
         .head = strcmp(exchange->method, "HEAD") == 0,
         .range = list_of(connection, "Range", arena),
         .if_range = list_of(connection, "If-Range", arena),
@@ -237,11 +241,18 @@ static bool has_allowed_host(const struct exchange *exchange, struct MHD_Connect
     return options->token != NULL || options->is_public || host == NULL || access_by_name(host, options->hosts);
 }
 
+static const char *methods_of(const struct exchange *exchange)
+{
+    enum route_kind kind = exchange->route.kind;
+    return kind == ROUTE_PAGE || kind == ROUTE_OWNER || kind == ROUTE_PATH ? DAV_METHODS : "GET, HEAD";
+}
+
 /* Answers what needs no file: refusals, probes and counters. Returns false for other requests. */
 static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *connection)
 {
     struct answer *answer = &exchange->answer;
     const char *token = exchange->server->options.token;
+    bool takes_password = exchange->route.kind == ROUTE_DAV || is_registry_route(exchange->route.kind);
     if (exchange->route.kind == ROUTE_HEALTH) {
         answer_health(answer);
     } else if (!has_allowed_host(exchange, connection)) {
@@ -250,14 +261,13 @@ static bool answer_at_once(struct exchange *exchange, struct MHD_Connection *con
             "without a token this server answers only to localhost; --host=NAME adds a name, and --token-file a token");
     } else if (exchange->route.kind == ROUTE_S3) {
         return s3_refuse(&exchange->request, token, answer);
-    } else if (!exchange->request.head && strcmp(exchange->method, "GET") != 0) {
-        answer_fail(answer, 405, NULL, "wfs serves files to read: only GET and HEAD are answered");
-        answer_header(answer, "Allow", "GET, HEAD");
+    } else if (exchange->route.kind != ROUTE_DAV && !exchange->request.head && strcmp(exchange->method, "GET") != 0) {
+        answer_fail(answer, 405, NULL, "wfs serves files to read: only %s are answered here", methods_of(exchange));
+        answer_header(answer, "Allow", "%s", methods_of(exchange));
     } else if (token != NULL && !access_has_token(header_of(connection, "Authorization"), token)) {
         answer_fail(answer, 401, is_registry_route(exchange->route.kind) ? "UNAUTHORIZED" : NULL,
                     "this server asks for a token: set HF_TOKEN to it");
-        answer_header(answer, "WWW-Authenticate", "%s",
-                      is_registry_route(exchange->route.kind) ? "Basic realm=\"wfs\"" : "Bearer");
+        answer_header(answer, "WWW-Authenticate", "%s", takes_password ? "Basic realm=\"wfs\"" : "Bearer");
     } else if (exchange->route.kind == ROUTE_METRICS) {
         metrics_answer(&exchange->server->metrics, answer);
     } else if (exchange->route.kind == ROUTE_UNKNOWN) {
@@ -369,6 +379,14 @@ static enum MHD_Result judge(struct exchange *exchange, const char *version)
     return status != 0 ? refuse(exchange, status, reason) : MHD_YES;
 }
 
+/* Keeps the beginning of a body. */
+static void take_body(struct exchange *exchange, const char *bytes, size_t length)
+{
+    size_t room = REQUEST_MOST_BODY - exchange->body.length;
+    buffer_append(&exchange->body, bytes, length < room ? length : room);
+    exchange->body_length += length;
+}
+
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                               const char *version, const char *upload, size_t *upload_length, void **exchange_of)
 {
@@ -378,7 +396,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         deadline_stop(deadline_of(connection));
         return judge(exchange, version);
     }
-    if (*upload_length != 0) { /* a body, which no request here has, is passed over */
+    if (*upload_length != 0) {
+        take_body(exchange, upload, *upload_length);
         *upload_length = 0;
         return MHD_YES;
     }
@@ -388,6 +407,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     exchange->route = route_parse(exchange->target, exchange->arena);
     if (s3_is_asked(&exchange->request, &exchange->route))
         exchange->route = route_parse_s3(exchange->target, exchange->arena);
+    else if (dav_is_asked(&exchange->request, &exchange->route))
+        exchange->route.kind = ROUTE_DAV;
     answer_begin(&exchange->answer);
     if (answer_at_once(exchange, connection))
         return send_answer(exchange, connection);
@@ -438,6 +459,7 @@ static void end_exchange(void *context, struct MHD_Connection *connection, void 
         log_exchange(exchange, seconds, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     if (exchange->has_answer)
         answer_free(&exchange->answer);
+    buffer_free(&exchange->body);
     arena_free(exchange->arena);
     free(exchange);
     *exchange_of = NULL;

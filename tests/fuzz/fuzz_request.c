@@ -1,6 +1,6 @@
 /* Any text as a request to `wfs serve`, by the hub's protocol, a registry's or S3's: lines of its target and of the
- * headers Range, If-Range, If-Match, If-None-Match, If-Modified-Since, User-Agent, Accept and Authorization. The model
- * is always the same.
+ * headers Range, If-Range, If-Match, If-None-Match, If-Modified-Since, User-Agent, Accept and Authorization. WebDAV
+ * takes the first two headers for the depth and the body. The model is always the same.
  *
  * Holds for every answer: it has a status that the server sends, and the part of a file is in the file. */
 #include "fs/http/admission.h"
@@ -102,6 +102,24 @@ static void answer(const struct http_request *request, const struct route *route
     answer_free(&answer);
 }
 
+/* Answers the same address by WebDAV. */
+static void answer_dav(const struct http_request *request, const struct route *route, const char *depth,
+                       const char *body)
+{
+    struct http_request propfind = *request;
+    struct route listed = *route;
+    const struct http_header header = {"Depth", depth != NULL ? depth : "1"};
+    propfind.method = "PROPFIND";
+    propfind.head = false;
+    propfind.headers = &header;
+    propfind.n_headers = 1;
+    propfind.body = body;
+    propfind.body_length = body != NULL ? strlen(body) : 0;
+    require(dav_is_asked(&propfind, route));
+    listed.kind = ROUTE_DAV;
+    answer(&propfind, &listed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char text[MOST_BYTES + 1];
@@ -145,6 +163,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (route.kind != ROUTE_UNKNOWN && route.kind != ROUTE_METRICS && route.kind != ROUTE_HEALTH)
         answer(&request, &route);
+    if (route.kind == ROUTE_PAGE || route.kind == ROUTE_OWNER || route.kind == ROUTE_PATH)
+        answer_dav(&request, &route, lines[1], lines[2]);
     require(!access_has_token(lines[8], "token") || strlen(lines[8]) > strlen("Basic "));
     arena_free(arena);
     return 0;

@@ -1,4 +1,4 @@
-"""rclone, wget and fsspec read the indices of `wfs serve`: listings, a mount, and copies."""
+"""rclone, wget, fsspec and davfs2 read what `wfs serve` lists, in its index pages and by WebDAV: mounts, and copies."""
 import os
 import pathlib
 import shutil
@@ -23,33 +23,64 @@ def is_mounted_soon(directory):
     return False
 
 
-def check_mount(address, model, directory):
+def check_files(model, directory, mount):
+    wanted = cat(model, "gguf/model-Q4_K_M.gguf")
+    file = directory / "acme" / "Tiny-GGUF" / "Tiny-Q4_K_M.gguf"
+    check(file.name in os.listdir(file.parent), f"{mount} lists a model")
+    check(file.stat().st_size == len(wanted), f"{mount} has the exact size of a file")
+    with file.open("rb") as opened:
+        opened.seek(1000)
+        check(opened.read(5000) == wanted[1000:6000], f"{mount} reads a range")
+    check(file.read_bytes() == wanted, f"{mount} reads a computed file")
+    check((directory / "acme" / "Tiny-MLX-4bit" / "model.safetensors").read_bytes() == cat(model, "mlx/4bit/model.safetensors"),
+          f"{mount} has the directories for engines")
+
+
+def check_mount(model, directory, *remote):
     directory.mkdir()
-    with subprocess.Popen(["rclone", "--config", os.devnull, "mount", "--http-url", address, ":http:", directory]) as mount:
+    mount = "rclone's mount of " + remote[-1]
+    with subprocess.Popen(["rclone", "--config", os.devnull, "mount", *remote, directory]) as running:
         try:
-            if not check(is_mounted_soon(directory), "rclone mounts the server"):
-                return
-            wanted = cat(model, "gguf/model-Q4_K_M.gguf")
-            file = directory / "acme" / "Tiny-GGUF" / "Tiny-Q4_K_M.gguf"
-            check(file.stat().st_size == len(wanted), "a mounted file has its exact size")
-            with file.open("rb") as opened:
-                opened.seek(1000)
-                check(opened.read(5000) == wanted[1000:6000], "rclone's mount reads a range")
-            check(file.read_bytes() == wanted, "rclone's mount reads a computed file")
-            check((directory / "acme" / "Tiny-MLX-4bit" / "model.safetensors").read_bytes() == cat(model, "mlx/4bit/model.safetensors"),
-                  "rclone's mount has the directories for engines")
+            if check(is_mounted_soon(directory), f"{mount} appears"):
+                check_files(model, directory, mount)
         finally:
-            mount.terminate()
+            running.terminate()
     subprocess.run(["fusermount3", "-uz", directory], check=False, capture_output=True)
+
+
+def check_davfs(address, model, scratch):
+    if os.geteuid() != 0 or shutil.which("mount.davfs") is None:
+        print("left out: davfs2: it is missing, or this is not root")
+        return
+    directory, configuration = scratch / "davfs", scratch / "davfs2.conf"
+    directory.mkdir()
+    # The kernel asks for more entries of a directory at a time than the buffer of davfs2's default has room for.
+    configuration.write_text("ask_auth 0\nbuf_size 256\n")
+    subprocess.run(["mount", "-t", "davfs", "-o", f"ro,conf={configuration}", address, directory], check=True, capture_output=True)
+    try:
+        check_files(model, directory, "davfs2's mount")
+    finally:
+        subprocess.run(["umount", directory], check=True, capture_output=True)
+
+
+def check_token(model, scratch):
+    (scratch / "token").write_text("secret")
+    with serving("--token-file", scratch / "token", f"acme/Tiny={model}") as address:
+        password = rclone("obscure", "secret").strip()
+        text = rclone("cat", "--webdav-url", address, "--webdav-user", "any", "--webdav-pass", password, ":webdav:acme/Tiny/config.json")
+        check(text.encode() == cat(model, "hf/config.json"), "the token is the password of WebDAV")
 
 
 def check_copies(address, model, scratch):
     sizes = dict(reversed(line.split()) for line in rclone("ls", "--http-url", address, ":http:acme/Tiny-MLX-4bit").splitlines())
+    dates = rclone("lsl", "--webdav-url", address, ":webdav:acme/Tiny-MLX-4bit")
+    check(sizes == {line.split()[-1]: line.split()[0] for line in dates.splitlines()}, "rclone lists the same by WebDAV")
     check(int(sizes.get("model.safetensors", 0)) == len(cat(model, "mlx/4bit/model.safetensors")), "rclone ls has exact sizes")
     rclone("copy", "--http-url", address, ":http:acme/Tiny-MLX-4bit", scratch / "rclone")
+    rclone("copy", "--webdav-url", address, ":webdav:acme/Tiny-MLX-4bit", scratch / "rclone by WebDAV")
     subprocess.run(["wget", "--quiet", "--recursive", "--no-parent", "--no-host-directories", "--cut-dirs=2", "--reject=index.html*", "--directory-prefix",
                     scratch / "wget", address + "/acme/Tiny-MLX-4bit/"], check=True)
-    for tool in "rclone", "wget":
+    for tool in "rclone", "rclone by WebDAV", "wget":
         folder = scratch / tool
         check({path.name for path in folder.iterdir()} == set(sizes), f"{tool} copies every file")
         check(all((folder / name).read_bytes() == cat(model, f"mlx/4bit/{name}") for name in sizes), f"{tool} copies the bytes of mlx/4bit/")
@@ -79,9 +110,12 @@ def main():
         model = scratch / "tiny-llama"
         subprocess.run([sys.executable, ROOT / "tests" / "data" / "make.py", "sample", model], check=True, stdout=subprocess.DEVNULL)
         with serving(f"acme/Tiny={model}") as address:
-            check_mount(address, model, scratch / "mnt")
+            check_mount(model, scratch / "http", "--http-url", address, ":http:")
+            check_mount(model, scratch / "webdav", "--webdav-url", address, ":webdav:")
+            check_davfs(address, model, scratch)
             check_copies(address, model, scratch)
             check_fsspec(address, model)
+        check_token(model, scratch)
     done()
 
 

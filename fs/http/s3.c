@@ -55,8 +55,9 @@ bool s3_is_asked(const struct http_request *request, const struct route *route)
 {
     static const char *const headers[] = {"x-amz-date", "x-amz-content-sha256", "x-amz-checksum-mode",
                                           "amz-sdk-invocation-id", NULL};
-    static const char *const parameters[] = {"list-type",          "prefix",   "delimiter",  "marker", "max-keys",
-                                             "continuation-token", "location", "versioning", "x-id",   NULL};
+    static const char *const parameters[] = {"list-type", "prefix",     "delimiter", "marker",
+                                             "max-keys",  "partNumber", "versionId", "continuation-token",
+                                             "location",  "versioning", "x-id",      NULL};
     bool is_asked = false;
     struct arena *arena = arena_new();
     for (size_t i = 0; i < request->n_headers; i++)
@@ -168,24 +169,65 @@ static const struct repository_file *find_object(const struct repositories *repo
     return *ret_repository != NULL ? repository_file(*ret_repository, slash + 1) : NULL;
 }
 
+/* Reports whether a text is a whole number from 1 on, with no more digits than S3's limit, 10000, has. */
+static bool is_part(const char *text)
+{
+    size_t length = strlen(text);
+    return length >= 1 && length <= 5 && strspn(text, "0123456789") == length && *text != '0' &&
+           (length < 5 || strcmp(text, "10000") <= 0);
+}
+
+/* Refuses a part or a version that an object here does not have: it has one part and no versions, as one that was
+ * uploaded at once into a bucket without versions, whose version is "null". Returns false for the others. */
+static bool refuse_choice(const struct http_request *request, const struct query *query, struct answer *answer)
+{
+    enum { MOST_VERSION = 1024 };
+    const char *part = query_value(query, "partNumber"), *version = query_value(query, "versionId");
+    size_t n_version = version != NULL ? strlen(version) : 0;
+    if (version != NULL && (n_version == 0 || n_version > MOST_VERSION))
+        s3_fail(answer, 400, "InvalidArgument", "versionId has no or more than %d bytes", MOST_VERSION);
+    else if (version != NULL && strcmp(version, "null") != 0)
+        s3_fail(answer, 404, "NoSuchVersion", "objects here have no versions");
+    else if (part != NULL && !is_part(part))
+        s3_fail(answer, 400, "InvalidArgument", "partNumber is a number from 1 to 10000");
+    else if (part != NULL && request->range != NULL)
+        s3_fail(answer, 400, "InvalidRequest", "a request has a Range or a partNumber, not both");
+    else if (part != NULL && strcmp(part, "1") != 0)
+        s3_fail(answer, 416, "InvalidPartNumber", "objects here have one part");
+    else
+        return false;
+    return true;
+}
+
+/* Makes the answer with an object that with its only part, which S3 answers like a range; no range is empty. */
+static void answer_part(const struct query *query, struct answer *answer)
+{
+    uint64_t size = answer->file.size;
+    if (query_value(query, "partNumber") == NULL || answer->status != 200 || size == 0)
+        return;
+    answer->status = 206;
+    answer_header(answer, "Content-Range", "bytes 0-%" PRIu64 "/%" PRIu64, size - 1, size);
+}
+
 static void answer_object(const struct repositories *repositories, const struct http_request *request,
                           const struct query *query, const struct route *route, struct answer *answer)
 {
     const struct repository *repository = NULL;
     const struct repository_file *file = find_object(repositories, route, answer->arena, &repository);
-    const char *part = query_value(query, "partNumber");
-    if (part != NULL && strcmp(part, "1") != 0)
-        s3_fail(answer, 416, "InvalidPartNumber", "objects here have one part");
-    else if (!has_bucket(repositories, route->repository))
+    if (!has_bucket(repositories, route->repository))
         s3_fail(answer, 404, "NoSuchBucket", "there is no bucket '%s' here: a bucket is an owner of models",
                 route->repository);
     else if (file == NULL)
         s3_fail(answer, 404, "NoSuchKey", "there is no key '%s' here", route->path);
+    else if (refuse_choice(request, query, answer))
+        return;
     else if (!file_answer(repository, file->node, file->name, S3_TAG_ENDING, request, answer))
         s3_fail(answer, 404, "NoSuchKey", "there is no key '%s' here: %s", route->path,
                 repository_refusal_of(repository, file, answer->arena));
     else if (answer->status >= 400)
         restate(answer);
+    else
+        answer_part(query, answer);
 }
 
 void s3_answer(const struct served *served, const struct http_request *request, const struct route *route,

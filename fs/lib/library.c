@@ -32,12 +32,25 @@ struct opened_model {
     const struct checkpoint *checkpoint; /* NULL until it is opened */
 };
 
+/* The place of a folder among the sources. */
+struct place {
+    const char *path, *id; /* the id that its model has */
+    unsigned depth;        /* below the source */
+    unsigned deepest;      /* of a folder whose entries are listed */
+    bool is_link;          /* the path ends at a link */
+};
+
+enum known { LINKED, SEARCHED };
+
 /* A library while its models are found. */
 struct search {
     struct arena *arena;
     const struct options *options; /* of each model */
     struct library_model *models;
     size_t n_models;
+    struct text_index folders; /* of models, by their real paths: enum known */
+    struct place *links;       /* to folders of models, which are searched after all others of their source */
+    size_t n_links;
 };
 
 const char *library_split(const char *argument, struct arena *arena, const char **ret_id)
@@ -196,13 +209,6 @@ static const char *last_name(struct arena *arena, const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : trimmed;
 }
 
-/* The place of a folder among the sources. */
-struct place {
-    const char *path, *id; /* the id that its model has */
-    unsigned depth;        /* below the source */
-    unsigned deepest;      /* of a folder whose entries are listed */
-};
-
 static void add_components(struct search *search, const struct place *place, const struct location_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -232,22 +238,39 @@ static bool is_loop(struct arena *arena, const char *folder, const struct locati
            (here[length] == '/' || here[length] == '\0' || length == 1);
 }
 
+/* Reports whether a folder of models is known, so that links to it are passed over: a folder full of links to another
+ * one would show that one's models as many times. */
+static bool is_known(const struct search *search, const char *path, size_t *ret_known)
+{
+    const char *real = local_real_path(path, search->arena);
+    return real != NULL && text_index_find(&search->folders, real, strlen(real), ret_known);
+}
+
+static void note_folder(struct search *search, const char *path, enum known known)
+{
+    const char *real = local_real_path(path, search->arena);
+    if (real != NULL)
+        text_index_set(&search->folders, real, strlen(real), known);
+}
+
 /* Adds the models of a store of Ollama, whose manifests are HOST/NAMESPACE/NAME/TAG below `folder`. `names` are those
  * of the folders down to here. Recurses up to the tags. */
-static void add_manifests(struct search *search, const char *folder, const char *names[4], unsigned n_names)
+static void add_manifests(struct search *search, const char *folder, bool is_link, const char *names[4],
+                          unsigned n_names)
 {
     struct arena *arena = search->arena;
     struct location_list list;
     struct error unused;
-    if (!list_folder(search, folder, &list, &unused))
+    if ((is_link && is_known(search, folder, &(size_t){0})) || !list_folder(search, folder, &list, &unused))
         return;
+    note_folder(search, folder, SEARCHED);
     for (size_t i = 0; i < list.count; i++) {
         const char *name = names[n_names] = list.entries[i].name;
         const char *below = arena_printf(arena, "%s/%s", folder, name);
         if (*name == '.' || is_loop(arena, folder, &list.entries[i]))
             continue;
         if (n_names < 3)
-            add_manifests(search, below, names, n_names + 1);
+            add_manifests(search, below, list.entries[i].kind == LOCATION_LINK, names, n_names + 1);
         else if (strcmp(name, "latest") == 0)
             add_model(search, arena_printf(arena, "%s/%s", names[1], names[2]),
                       arena_printf(arena, "ollama://%s", below));
@@ -269,16 +292,21 @@ static void add_folder(struct search *search, const struct place *place, const s
     struct location_list inside;
     const char *name = last_name(arena, place->path);
     enum folder kind = kind_of(list, name);
+    if (kind == FOLDER_OF_MODELS || kind == FOLDER_OLLAMA)
+        note_folder(search, place->path, SEARCHED);
     if (kind == FOLDER_REPOSITORY) {
         const char *snapshot = hub_cache_resolve(arena, place->path, formats, LOCATION_FOLLOW, &error);
         const char *id = library_repository(place->path, arena);
         bool is_named = id != NULL && library_is_id(id);
-        if (snapshot != NULL && strcmp(snapshot, place->path) != 0 && list_folder(search, snapshot, &inside, &error))
-            add_folder(search, &(struct place){snapshot, is_named ? id : place->id, place->deepest, place->deepest},
-                       &inside);
+        bool is_shown = snapshot == NULL || (place->is_link && is_known(search, snapshot, &(size_t){0}));
+        if (!is_shown && strcmp(snapshot, place->path) != 0 && list_folder(search, snapshot, &inside, &error))
+            add_folder(
+                search,
+                &(struct place){snapshot, is_named ? id : place->id, place->deepest, place->deepest, place->is_link},
+                &inside);
     } else if (kind == FOLDER_OLLAMA) {
         const char *names[4];
-        add_manifests(search, arena_printf(arena, "%s/manifests", place->path), names, 0);
+        add_manifests(search, arena_printf(arena, "%s/manifests", place->path), place->is_link, names, 0);
     } else if (kind == FOLDER_PIPELINE) {
         add_components(search, place, list);
     } else if (kind == FOLDER_MODEL) {
@@ -312,19 +340,46 @@ static void add_entry(struct search *search, const struct place *place, const ch
                       const struct library_folder *folder, const struct location_entry *entry)
 {
     struct arena *arena = search->arena;
-    struct error unused;
     struct location_list inside;
-    const char *below = arena_printf(arena, "%s/%s", place->path, entry->name);
+    struct error unused;
     if (*entry->name == '.')
         return;
-    if (is_model_file(entry->name))
+    if (is_model_file(entry->name)) {
         add_file(search, place, publisher, folder, entry->name);
-    else if (place->depth <= place->deepest && entry->kind != LOCATION_FILE && entry->kind != LOCATION_OTHER &&
-             !is_loop(arena, place->path, entry) && list_folder(search, below, &inside, &unused))
-        add_folder(search,
-                   &(struct place){below, arena_printf(arena, "%s/%s", publisher, entry->name), place->depth + 1,
-                                   place->deepest},
-                   &inside);
+        return;
+    }
+    if (place->depth > place->deepest || entry->kind == LOCATION_FILE || entry->kind == LOCATION_OTHER ||
+        is_loop(arena, place->path, entry))
+        return;
+    const struct place below = {arena_printf(arena, "%s/%s", place->path, entry->name),
+                                arena_printf(arena, "%s/%s", publisher, entry->name), place->depth + 1, place->deepest,
+                                entry->kind == LOCATION_LINK};
+    if ((below.is_link && is_known(search, below.path, &(size_t){0})) ||
+        !list_folder(search, below.path, &inside, &unused))
+        return;
+    enum folder kind = kind_of(&inside, entry->name);
+    if (!below.is_link || (kind != FOLDER_OF_MODELS && kind != FOLDER_OLLAMA)) {
+        add_folder(search, &below, &inside);
+        return;
+    }
+    note_folder(search, below.path, LINKED);
+    search->links = arena_grow(arena, search->links, search->n_links, sizeof *search->links);
+    search->links[search->n_links++] = below;
+}
+
+/* Adds the models of the folders that only links lead to, and of the links in these. */
+static void add_links(struct search *search)
+{
+    struct location_list inside;
+    struct error unused;
+    for (size_t i = 0; i < search->n_links; i++) {
+        const struct place place = search->links[i];
+        size_t known = LINKED;
+        is_known(search, place.path, &known);
+        if (known != SEARCHED && list_folder(search, place.path, &inside, &unused))
+            add_folder(search, &place, &inside);
+    }
+    search->n_links = 0;
 }
 
 /* Makes a local path absolute, since models are opened by a server, whose working directory is another one. */
@@ -386,9 +441,10 @@ static bool add_source(struct search *search, const char *argument, struct error
     if (kind == LOCATION_FOLDER && !list_folder(search, path, &list, error))
         return false;
     if (kind == LOCATION_FOLDER)
-        add_folder(search, &(struct place){path, own, 0, is_whole_archive ? MAX_DEPTH + 1 : MAX_DEPTH}, &list);
+        add_folder(search, &(struct place){path, own, 0, is_whole_archive ? MAX_DEPTH + 1 : MAX_DEPTH, false}, &list);
     else
         add_model(search, repository != NULL ? repository : stem(arena, own), path);
+    add_links(search);
     return search->n_models > n_before || is_archived || error_set(error, "%s: holds no models", source);
 }
 
@@ -475,9 +531,12 @@ static struct tree *find_models(struct checkpoint *checkpoint, const char *const
     struct options *of_models = arena_copy(arena, options, sizeof *of_models);
     of_models->library = false;
     opened->search = (struct search){.arena = arena, .options = of_models};
-    for (size_t i = 0; i < n_sources; i++)
-        if (!add_source(&opened->search, sources[i], error))
-            return NULL;
+    size_t n_added = 0;
+    while (n_added < n_sources && add_source(&opened->search, sources[n_added], error))
+        n_added++;
+    text_index_free(&opened->search.folders);
+    if (n_added < n_sources)
+        return NULL;
     tell_apart(&opened->search);
     opened->library = (struct library){opened->search.models, opened->search.n_models};
     struct tree *tree = library_new(checkpoint, &options->content, &opened->library, error);

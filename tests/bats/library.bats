@@ -187,6 +187,24 @@ next        wfs mount -o library scan/acme ~/m" ]
     [ "$("$WFS" ls -o library "$dir" models/space | xargs)" = name ]
 }
 
+@test "library: a folder that many links lead to is searched once" {
+    local dir=$BATS_TEST_TMPDIR/links i
+    mkdir -p "$dir/many" "$dir/shared/folder" "$BATS_TEST_TMPDIR/far/away" "$dir/store/blobs" "$dir/store/manifests/host/space/name"
+    echo '{}' >"$dir/store/manifests/host/space/name/latest"
+    ln -s "$TINY" "$dir/shared/tiny"
+    cp scan/small.gguf "$dir/shared/folder/inner.gguf"
+    cp scan/small.gguf "$BATS_TEST_TMPDIR/far/away/small.gguf"
+    for i in {1..200}; do
+        ln -s ../shared "$dir/many/a$i"
+        ln -s "$PWD/scan/small.gguf" "$dir/shared/small$i.gguf"
+        ln -s space "$dir/store/manifests/host/space$i"
+        ln -s "$BATS_TEST_TMPDIR/far/away" "$dir/far$i"
+    done
+    "$WFS" cat -o library "$dir" metadata.json >"$BATS_TEST_TMPDIR/metadata.json"
+    jq -r '.models[].path' "$BATS_TEST_TMPDIR/metadata.json" | sort >"$BATS_TEST_TMPDIR/paths"
+    diff "$BATS_TEST_TMPDIR/paths" <(printf 'models/%s\n' far1/small shared/inner shared/small{1..200} shared/tiny space/name | sort)
+}
+
 @test "library: a folder or file whose name is none of a model's keeps no other from being shown" {
     local dir=$BATS_TEST_TMPDIR/names name
     mkdir -p "$dir/cache"

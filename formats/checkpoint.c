@@ -18,8 +18,8 @@ enum { MAX_NOTES = 256 };
 /* Notes, which any thread may add at any time. */
 struct notes {
     struct lock lock;
-    struct note notes[MAX_NOTES];
-    char *texts[MAX_NOTES]; /* from malloc(), one for each note */
+    struct note *notes; /* from malloc(); most checkpoints have none */
+    char **texts;       /* the same, and each of them is */
     size_t n_notes;
 };
 
@@ -65,6 +65,8 @@ static void release_shared(void *context)
         location_close(checkpoint->components->location);
     for (size_t i = 0; i < checkpoint->notes->n_notes; i++)
         free(checkpoint->notes->texts[i]);
+    free(checkpoint->notes->texts);
+    free(checkpoint->notes->notes);
     lock_destroy(&checkpoint->notes->lock);
 }
 
@@ -427,6 +429,8 @@ static void add_note(const struct checkpoint *checkpoint, enum subject subject, 
     if (index < notes->n_notes || index == MAX_NOTES) {
         free(text);
     } else {
+        notes->texts = memory_grow(notes->texts, notes->n_notes, sizeof *notes->texts);
+        notes->notes = memory_grow(notes->notes, notes->n_notes, sizeof *notes->notes);
         notes->texts[notes->n_notes] = text;
         notes->notes[notes->n_notes++] = (struct note){subject, text, is_hint};
     }

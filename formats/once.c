@@ -3,6 +3,8 @@
 #include "base/attempt.h"
 #include "sources/source.h"
 
+#include <stdio.h>
+
 struct making {
     struct once *once;
     once_maker *make;
@@ -14,9 +16,14 @@ static void run_maker(void *context)
 {
     struct making *making = context;
     struct arena *arena = arena_new();
+    struct once *once = making->once;
     const void *value = making->make(making->context, arena, making->error);
-    making->once->value = value;
-    making->once->arena = arena;
+    if (value == NULL) {
+        once->why = arena_strdup(arena, making->error->message);
+        once->code = making->error->code;
+    }
+    once->value = value;
+    once->arena = arena;
 }
 
 void once_init(struct once *once)
@@ -51,9 +58,13 @@ static enum outcome make_value(struct making *making)
         drop(once);
         return REPORTED;
     }
-    if (once->value == NULL)
-        once->why = *making->error;
     return FAILED;
+}
+
+static void repeat_error(const struct once *once, struct error *error)
+{
+    snprintf(error->message, sizeof error->message, "%s", once->why);
+    error->code = once->code;
 }
 
 enum outcome once_get(struct once *once, once_maker *make, void *context, const void **ret_value, struct error *error)
@@ -64,7 +75,7 @@ enum outcome once_get(struct once *once, once_maker *make, void *context, const 
     if (once->arena == NULL)
         outcome = make_value(&making);
     else if (once->value == NULL)
-        *error = once->why;
+        repeat_error(once, error);
     *ret_value = once->value;
     lock_drop(&once->making);
     return *ret_value != NULL ? OK : outcome;
@@ -72,7 +83,7 @@ enum outcome once_get(struct once *once, once_maker *make, void *context, const 
 
 const void *once_value(struct once *once, once_maker *make, void *context)
 {
-    struct error unused;
+    struct error unused = {""};
     struct making making = {once, make, context, &unused};
     lock_take(&once->making);
     size_t lacking = once->arena == NULL ? attempt_lacking(run_maker, &making) : 0;

@@ -13,7 +13,8 @@ struct once {
     struct lock making;
     struct arena *arena; /* of the value; NULL: nothing has been made yet */
     const void *value;   /* NULL also if it cannot be made ... */
-    struct error why;    /* ... for this reason */
+    const char *why; /* ... for this reason, in the arena; a struct error in each would be most of a model's memory */
+    int code;        /* of the reason */
 };
 
 /* Returns NULL, with the reason, if the value cannot be made. What the value owns beside the arena is registered with

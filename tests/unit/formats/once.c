@@ -53,9 +53,12 @@ static void check_reason(void)
     const void *value = &once;
     CHECK(once_get(&once, fail, NULL, &value, &error) == FAILED && value == NULL);
     CHECK_TEXT(error.message, reason);
+    int code = error.code;
     error_set(&error, "nothing");
+    error_set_code(&error, code + 1);
     CHECK(once_get(&once, make, &once, &value, &error) == REPORTED && value == NULL);
     CHECK_TEXT(error.message, reason);
+    CHECK(error.code == code);
     once_destroy(&once);
 }
 

@@ -377,8 +377,7 @@ static bool relate(struct gguf_model *model, struct adapter *adapter, const stru
     struct tensor_set *products = tensor_set_new(model->arena);
     if (!begin(&builder, base, error) || !adapter_use_base_names(adapter, base, error))
         return false;
-    naming.relation =
-        relation_new(model->arena, builder.family->name, builder.family->prefix, builder.family->tensors, error);
+    naming.relation = family_relation(builder.family, error);
     if (naming.relation == NULL)
         return false;
     gguf_kvs_free(&model->kvs);

@@ -1,8 +1,10 @@
 #include "models/family/family.h"
 
 #include "base/text.h"
+#include "formats/once.h"
 #include "models/family/config_form.h"
 #include "models/family/layer_marks.h"
+#include "models/relation/relation.h"
 
 #include <string.h>
 
@@ -42,6 +44,45 @@ bool family_is_known(const struct family *family, const struct family_name *hf, 
 {
     unsigned build = reference_build(references);
     return build >= family->since && build >= hf->since;
+}
+
+/* The relation of a family. */
+struct shared_relation {
+    const struct family *family;
+    struct once made;
+    struct shared_relation *next;
+};
+
+static const void *make_relation(void *context, struct arena *arena, struct error *error)
+{
+    const struct family *family = ((const struct shared_relation *)context)->family;
+    return relation_new(arena, family->name, family->prefix, family->tensors, error);
+}
+
+static struct shared_relation *shared_relation_of(const struct family *family)
+{
+    static struct lock lock = LOCK_INITIALIZER;
+    static struct shared_relation *first;
+    lock_take(&lock);
+    struct shared_relation *shared = first;
+    while (shared != NULL && shared->family != family)
+        shared = shared->next;
+    if (shared == NULL) {
+        shared = memory_alloc(sizeof *shared);
+        *shared = (struct shared_relation){.family = family, .next = first};
+        once_init(&shared->made);
+        first = shared;
+    }
+    lock_drop(&lock);
+    return shared;
+}
+
+const struct relation *family_relation(const struct family *family, struct error *error)
+{
+    struct shared_relation *shared = shared_relation_of(family);
+    const void *relation;
+    once_get(&shared->made, make_relation, shared, &relation, error);
+    return relation;
 }
 
 const char *family_architecture(const struct family *family)

@@ -175,6 +175,10 @@ const struct family *family_among(const struct family *const *all, const char *c
 /* Reports whether the converter of a build knows the family and the class. */
 bool family_is_known(const struct family *family, const struct family_name *hf, const struct references *references);
 
+/* Returns the relation of a family's tables, or NULL. It is made once for all models, and stays: a library opens
+ * thousands of one family. The family must be static. Safe from any thread. */
+const struct relation *family_relation(const struct family *family, struct error *error);
+
 /* Returns general.architecture. */
 const char *family_architecture(const struct family *family);
 

@@ -185,7 +185,7 @@ static bool relate(struct model_builder *builder, const struct renamed *renamed,
     struct relating relating = {.builder = builder, .renamed = renamed};
     size_t n_before = builder->model->tensors->n_tensors;
     const struct relation_job job = {
-        .relation = relation_new(arena, family->name, family->prefix, family->tensors, error),
+        .relation = family_relation(family, error),
         .direction = FORWARD,
         .dimensions = &builder->dimensions,
         .dimensions_name = "config.json",

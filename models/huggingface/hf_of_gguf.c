@@ -173,7 +173,7 @@ static bool come_back(struct hf_model *model, const struct choice *choice, struc
     into->most_shards = model->n_layers < SHARDS_MAX / 2 ? 2 * model->n_layers : SHARDS_MAX;
     model->shard_begins = arena_array(model->arena, into->most_shards, sizeof *model->shard_begins);
     const struct relation_job job = {
-        .relation = relation_new(model->arena, family->name, family->prefix, family->tensors, error),
+        .relation = family_relation(family, error),
         .direction = BACKWARD,
         .dimensions = &dimensions,
         .dimensions_name = "the metadata",

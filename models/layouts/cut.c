@@ -13,8 +13,7 @@ bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena
 {
     const struct family *of_keys = scope->file->family;
     *cutter = (struct cutter){.scope = scope, .arena = arena};
-    if (of_keys != NULL &&
-        (cutter->of_keys = relation_new(arena, of_keys->name, of_keys->prefix, of_keys->tensors, error)) == NULL)
+    if (of_keys != NULL && (cutter->of_keys = family_relation(of_keys, error)) == NULL)
         return false;
     if (scope->hparams == NULL)
         return true;
@@ -23,7 +22,7 @@ bool cutter_init(struct cutter *cutter, struct scope *scope, struct arena *arena
     if (family == NULL)
         return true;
     family_add_dimensions(family, &scope->dimensions, scope->hparams);
-    cutter->relation = relation_new(arena, family->name, family->prefix, family->tensors, error);
+    cutter->relation = family_relation(family, error);
     return cutter->relation != NULL;
 }
 

@@ -391,7 +391,7 @@ static bool begin(struct naming *naming, const struct checkpoint *checkpoint, st
     if (!builder_adjust(builder, &error))
         return false;
     naming->job = (struct relation_job){
-        .relation = relation_new(arena, family->name, family->prefix, family->tensors, &error),
+        .relation = family_relation(family, &error),
         .direction = FORWARD,
         .dimensions = &builder->dimensions,
         .arena = arena,

@@ -6,7 +6,7 @@
 
 void product_add(struct product_list *list, struct product_file file)
 {
-    list->files = arena_grow(list->arena, list->files, list->n_files, sizeof *list->files);
+    list->files = arena_grow(list->scratch, list->files, list->n_files, sizeof *list->files);
     list->files[list->n_files++] = file;
 }
 
@@ -24,7 +24,7 @@ void product_add_shards(struct product_list *list, const char *folder, const str
 
 void product_hint(struct product_list *list, const char *path, const char *text)
 {
-    list->hints = arena_grow(list->arena, list->hints, list->n_hints, sizeof *list->hints);
+    list->hints = arena_grow(list->scratch, list->hints, list->n_hints, sizeof *list->hints);
     list->hints[list->n_hints++] = (struct product_hint){path, text, NULL};
 }
 
@@ -36,7 +36,7 @@ void product_place(struct product_list *list, const char *path, const char *plac
 
 void product_on_free(struct product_list *list, void (*release)(void *context), void *context)
 {
-    list->releases = arena_grow(list->arena, list->releases, list->n_releases, sizeof *list->releases);
+    list->releases = arena_grow(list->scratch, list->releases, list->n_releases, sizeof *list->releases);
     list->releases[list->n_releases++] = (struct product_release){release, context};
 }
 

@@ -66,6 +66,7 @@ struct product_release {
 /* The files of a product, and what to say about paths that it does not have (tree_add_hint()). */
 struct product_list {
     struct arena *arena;
+    struct arena *scratch; /* of the arrays here, which the files are copied from */
     struct product_file *files;
     size_t n_files;
     struct product_hint *hints;

@@ -48,7 +48,7 @@ void tree_list_engines(struct tree *tree, tree_emit_engine *emit, void *context)
     const struct product_input input = {tree_checkpoint(tree), &tree_options(tree)->request};
     for (size_t i = 0; contents[i] != NULL; i++) {
         const struct product *product = contents[i]->product;
-        struct product_list hints = {.arena = arena};
+        struct product_list hints = {.arena = arena, .scratch = arena};
         struct engines engines = {product, arena, emit, context};
         struct node_attributes root;
         if (product == NULL || product->ending == NULL || !tree_lookup(tree, TREE_ROOT, product->root, &root) ||

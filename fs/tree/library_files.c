@@ -45,9 +45,9 @@ static bool take_entry(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
-static struct entries entries_of(struct tree *tree, node_id directory)
+static struct entries entries_of(struct tree *tree, node_id directory, struct arena *arena)
 {
-    struct entries entries = {.arena = tree_arena(tree)};
+    struct entries entries = {.arena = arena};
     tree_list_prepared(tree, directory, 0, take_entry, &entries);
     return entries;
 }
@@ -120,30 +120,38 @@ static void add_named(struct tree *tree, const struct entries *gguf, const char 
         add_name(tree, original, whole);
 }
 
-static bool add(struct tree *tree, struct error *error)
+static void add_entries(struct tree *tree, struct arena *scratch)
 {
     const struct content_options *options = tree_options(tree);
     struct node_attributes directory;
     struct entries gguf = {0};
     const char *type;
-    if (options->name_in_library == NULL && options->shown == NULL)
-        return true;
     if (tree_lookup(tree, TREE_ROOT, "gguf", &directory))
-        gguf = entries_of(tree, directory.id);
+        gguf = entries_of(tree, directory.id, scratch);
     for (size_t i = 0; options->shown != NULL && i < gguf.count; i++) {
-        if ((type = type_of(&gguf.items[i], tree_arena(tree))) == NULL)
-            type = type_after(predictor, &gguf.items[i], tree_arena(tree));
+        if ((type = type_of(&gguf.items[i], scratch)) == NULL)
+            type = type_after(predictor, &gguf.items[i], scratch);
         if (type != NULL && match(options->shown, type) == SIZE_MAX)
             tree_unlist(tree, gguf.items[i].id);
     }
     if (options->name_in_library == NULL)
-        return true;
-    struct entries root = entries_of(tree, TREE_ROOT);
+        return;
+    struct entries root = entries_of(tree, TREE_ROOT, scratch);
     for (size_t i = 0; i < root.count; i++)
         if (root.items[i].directory || !checkpoint_is_companion(tree_checkpoint(tree), root.items[i].name))
             tree_unlist(tree, root.items[i].id);
     if (!facts_of(tree_checkpoint(tree)).is_adapter)
         add_named(tree, &gguf, options->name_in_library);
+}
+
+static bool add(struct tree *tree, struct error *error)
+{
+    const struct content_options *options = tree_options(tree);
+    if (options->name_in_library == NULL && options->shown == NULL)
+        return true;
+    struct arena *scratch = arena_new();
+    add_entries(tree, scratch);
+    arena_free(scratch);
     return true;
 }
 

@@ -239,7 +239,7 @@ static const void *make_list(void *context, struct arena *arena, struct error *e
 {
     const struct shown_variant *shown = context;
     struct product_list *list = arena_alloc(arena, sizeof *list);
-    *list = (struct product_list){.arena = arena};
+    *list = (struct product_list){.arena = arena, .scratch = arena};
     return list_files(shown->of, shown->variant, list, error) ? list : NULL;
 }
 
@@ -270,10 +270,12 @@ static node_id defer_variant(struct shown_product *shown, node_id root, const ch
 
 static bool add_files(struct shown_product *shown, node_id directory, const void *variant, struct error *error)
 {
-    struct product_list list = {.arena = tree_arena(shown->tree)};
+    struct arena *scratch = arena_new();
+    struct product_list list = {.arena = tree_arena(shown->tree), .scratch = scratch};
     bool listed = list_files(shown, variant, &list, error);
     if (listed)
         add_list(shown, directory, &list);
+    arena_free(scratch);
     return listed;
 }
 
@@ -342,8 +344,10 @@ static bool add_root(struct shown_product *shown, struct error *error)
 bool product_files_add(struct tree *tree, const struct product *product, struct error *error)
 {
     struct shown_product *shown = shown_of(tree, product);
-    struct product_list hints = {.arena = tree_arena(tree)};
+    struct arena *scratch = arena_new();
+    struct product_list hints = {.arena = tree_arena(tree), .scratch = scratch};
     shown->is_offered = product->is_offered(&shown->input, &hints);
     add_list(shown, TREE_ROOT, &hints);
+    arena_free(scratch);
     return !shown->is_offered || add_root(shown, error);
 }

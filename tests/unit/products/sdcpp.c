@@ -12,7 +12,7 @@ static enum outcome make(const struct checkpoint *checkpoint, const char *type, 
                          struct artifact *ret_artifact, struct error *error)
 {
     const struct product_input input = {.checkpoint = checkpoint};
-    struct product_list list = {.arena = arena};
+    struct product_list list = {.arena = arena, .scratch = arena};
     const struct product_file *file = NULL;
     const char *path = arena_printf(arena, "model-%s.gguf", type);
     files_must(sdcpp_product.files(&input, NULL, NULL, &list, error), "files");

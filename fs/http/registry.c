@@ -233,7 +233,10 @@ void registry_answer(const struct served *served, const struct http_request *req
     }
     making.repository = repository_find_any_case(served->repositories, route->repository);
     if (making.repository == NULL || !making.repository->gguf)
-        answer_fail(answer, 404, "NAME_UNKNOWN", "there is no model '%s' here with GGUF files", route->repository);
+        answer_fail(answer, 404, "NAME_UNKNOWN",
+                    "there is no repository '%s' here: ORG/NAME has images, with tags such as mlx-4bit, and "
+                    "ORG/NAME-GGUF GGUF files",
+                    route->repository);
     else if (route->kind == ROUTE_TAGS)
         answer_tags(making.repository, answer);
 

@@ -177,6 +177,7 @@ END
     code() { curl --silent --user any:secret-token "$URL/v2/$1" | jq -r '.errors[0].code'; }
     [ "$(code acme/Tiny-GGUF/manifests/Q9)" = MANIFEST_UNKNOWN ]
     [ "$(code acme/None/manifests/Q8_0)" = NAME_UNKNOWN ]
+    [[ $(curl --silent --user any:secret-token "$URL/v2/acme/none/tags/list") == *"ORG/NAME has images"* ]]
     [ "$(code "acme/Tiny-GGUF/manifests/sha256:$(printf '%064d' 0)")" = MANIFEST_UNKNOWN ]
     [ "$(code "acme/Tiny-GGUF/blobs/sha256:$(printf '%064d' 0)")" = BLOB_UNKNOWN ]
     [ "$(code acme/Tiny-GGUF/blobs/sha256:..)" = BLOB_UNKNOWN ]

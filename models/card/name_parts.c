@@ -70,7 +70,7 @@ static bool is_upper_or_title(rune c)
 
 /* The patterns that metadata.py gives re.fullmatch(). Python's \\w is [\p{L}\p{N}_]; with re.IGNORECASE, its i also
  * matches the dotted capital and the dotless letter. Quantifiers are possessive: the next never needs their text. */
-enum rule {
+enum name_rule {
     IS_VERSION,
     IS_QUANTIZATION,
     IS_NUMBER,
@@ -125,7 +125,7 @@ static void rules_free(struct rules *rules)
     pcre2_match_data_free(rules->match);
 }
 
-static bool holds(const struct rules *rules, enum rule rule, const char *text, size_t length)
+static bool holds(const struct rules *rules, enum name_rule rule, const char *text, size_t length)
 {
     return pcre2_match(rules->codes[rule], (PCRE2_SPTR)text, length, 0, 0, rules->match, NULL) >= 0;
 }
@@ -137,7 +137,7 @@ struct part {
     unsigned types;
 };
 
-static bool part_holds(const struct rules *rules, enum rule rule, const struct part *part)
+static bool part_holds(const struct rules *rules, enum name_rule rule, const struct part *part)
 {
     return holds(rules, rule, part->text, strlen(part->text));
 }

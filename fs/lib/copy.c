@@ -86,7 +86,8 @@ static bool write_chunk(const struct copy *copy, struct chunk *chunk, size_t ind
     int reason = errno;
     if (reason == EFAULT && !vfile_read(copy->file, offset, chunk->length, chunk->bytes, error))
         return false; /* the source was truncated: the error says where */
-    return error_set_errno(error, reason, "writing at offset %llu", (unsigned long long)offset);
+    error_set_errno(error, reason, "writing at offset %llu", (unsigned long long)offset);
+    return error_set_code(error, reason);
 }
 
 /* Tells those who watch the copy of a chunk. Returns false if they stop it. */

@@ -59,8 +59,10 @@ bool output_open(struct output *output, const char *path, uint64_t size, mode_t 
 {
     struct stat status;
     int reason = stat(path, &status) == 0 ? 0 : errno;
-    if (reason != 0 && lstat(path, &status) == 0)
-        return error_set_errno(error, reason, "%s: a link that cannot be followed", path);
+    if (reason != 0 && lstat(path, &status) == 0) {
+        error_set_errno(error, reason, "%s: a link that cannot be followed", path);
+        return error_set_code(error, reason);
+    }
     char *real = realpath(path, NULL); /* writes the target of a link, and keeps the link */
     *output = (struct output){.fd = -1, .path = real != NULL ? real : memory_strdup(path)};
     output->temporary = temporary_name(output->path);

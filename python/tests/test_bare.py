@@ -119,6 +119,29 @@ def test_copy_replaces_the_destination_when_it_is_complete(source, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "model.safetensors"]
 
 
+def test_a_directory_gets_the_copy(source, tmp_path):
+    model, to = wfs.open(source), tmp_path / "to"
+    to.mkdir()
+    for destination in (to, os.fsencode(to), f"{to}/"):
+        model.copy("tensors/half/raw", destination)
+        assert [path.read_bytes() for path in to.iterdir()] == [TENSORS["half"][2]] and (to / "raw").exists()
+        (to / "raw").unlink()
+    with pytest.raises(FileNotFoundError):
+        model.copy("tensors/half/raw", tmp_path / "absent" / "raw")
+
+
+def test_a_copy_that_cannot_be_written_has_the_errno(source, tmp_path):
+    model, links = wfs.open(source), tmp_path / "links"
+    links.mkdir()
+    (links / "dangling").symlink_to("absent")
+    (links / "loop").symlink_to("loop")
+    for destination, expected in (("/dev/full", errno.ENOSPC), (links / "dangling", errno.ENOENT), (links / "loop", errno.ELOOP)):
+        with pytest.raises(OSError) as failure:
+            model.copy("model.safetensors", destination)
+        assert failure.value.errno == expected
+    assert sorted(os.listdir(links)) == ["dangling", "loop"]
+
+
 def test_errors(source, tmp_path):
     model = wfs.open(source)
     with pytest.raises(FileNotFoundError, match="there is no 'absent'"):
@@ -284,6 +307,49 @@ def test_pickled_objects_open_the_source_again(source):
     write_safetensors(source, TENSORS | {"matrix": ("F32", [64, 6], TENSORS["matrix"][2])})
     with pytest.raises(ValueError, match="another type or shape"):
         pickle.loads(text)
+
+
+def test_a_copy_of_an_open_file_is_a_file_of_its_own(source):
+    data, file = source.read_bytes(), wfs.open(source).raw("model.safetensors")
+    file.seek(9)
+    again = [copy.copy(file), pickle.loads(pickle.dumps(file))]
+    file.close()
+    assert [one.read(5) for one in again] == [data[9:14]] * 2
+    with pytest.raises(ValueError, match="closed file"):
+        pickle.dumps(file)
+
+
+def test_a_file_can_be_closed_while_threads_read(source):
+    model = wfs.open(source)
+    for _ in range(20):
+        file, failures = model.raw("model.safetensors"), []
+
+        def read():
+            try:
+                while True:
+                    file.pread(1000, 0)
+            except ValueError as error:
+                failures.append(str(error))
+
+        threads = [threading.Thread(target=read) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        file.close()
+        for thread in threads:
+            thread.join()
+        assert failures == ["I/O operation on closed file"] * 3
+
+
+def test_a_file_that_is_open_at_the_end_closes_before_its_model(source):
+    script = """if True:
+        import sys, wfs, wfs._library as library
+        def traced(name):
+            function = getattr(library.lib, name)
+            setattr(library.lib, name, lambda pointer: (print(name), function(pointer)))
+        traced("wfs_file_close"), traced("wfs_close")
+        file = wfs.open(sys.argv[1]).raw("model.safetensors")"""
+    run = subprocess.run([sys.executable, "-c", script, source], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["wfs_file_close", "wfs_close"]
 
 
 def test_spawned_workers_read(source):

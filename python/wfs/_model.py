@@ -6,6 +6,7 @@ import io
 import json
 import os
 import stat as stat_module
+import weakref
 from collections.abc import Iterator, Mapping
 from ctypes import byref
 from typing import Any, Callable, NamedTuple, Optional, Union
@@ -34,27 +35,48 @@ def _info(path: str, entry: Entry) -> FileInfo:
     return FileInfo(path, entry.size, entry.mtime + entry.mtime_nanoseconds / 1e9, stat_module.S_ISDIR(entry.mode))
 
 
+class _OpenFile:
+    """A file that the library has open, as an argument of its functions. It closes when no call uses it any more, and at
+    the program's end before its model."""
+
+    def __init__(self, handle: Handle, path: PathLike) -> None:
+        self._as_parameter_ = call(lib.wfs_file_open, handle.pointer, encode_path(path), path=path)
+        weakref.finalize(self, _close_file, self._as_parameter_, handle)
+
+
+def _close_file(pointer: int, handle: Handle) -> None:
+    """Closes a file; `handle` lives until then."""
+    lib.wfs_file_close(pointer)
+
+
+def _file_again(handle: Handle, path: PathLike, position: int) -> "RawFile":
+    file = RawFile(handle, path)
+    file.seek(position)
+    return file
+
+
 class RawFile(io.RawIOBase):
-    """A virtual file, without a buffer. Threads may share it through pread()."""
+    """A virtual file, without a buffer. Threads may share it through pread(). Another process, or a copy, opens it again."""
 
     def __init__(self, handle: Handle, path: PathLike) -> None:
         super().__init__()
-        self._file: Optional[int] = None
+        self._file: Optional[_OpenFile] = None
         self._handle = handle
-        self._file = call(lib.wfs_file_open, handle.pointer, encode_path(path), path=path)
+        self._file = _OpenFile(handle, path)
         self.name = os.fspath(path)
         self.size: int = lib.wfs_file_size(self._file)
         self._position = 0
 
-    def _open_file(self) -> int:
+    def __reduce__(self) -> Any:
+        return _file_again, (self._handle, self.name, self.tell())
+
+    def _open_file(self) -> _OpenFile:
         if self._file is None:
             raise ValueError("I/O operation on closed file")
         return self._file
 
     def close(self) -> None:
-        if self._file is not None:
-            lib.wfs_file_close(self._file)
-            self._file = None
+        self._file = None
         super().close()
 
     def readable(self) -> bool:
@@ -135,11 +157,14 @@ class RawFile(io.RawIOBase):
     def copy_to(self, destination: PathLike, progress: Optional[Progress] = None) -> None:
         """Copies the whole file as ``wfs cp`` does: see ``Model.copy()``."""
         self._open_file()
-        handle, path, to = self._handle, self.name, encode_path(destination)
+        handle, path, to = self._handle, self.name, os.fsdecode(destination)
+        if os.path.isdir(to):
+            to = os.path.join(to, os.path.basename(path.rstrip("/")))
+        to_bytes = encode_path(to)
 
         def work(watch: Any) -> None:
             with RawFile(handle, path) as own:
-                call(lib.wfs_file_copy_watched, own._open_file(), to, watch, None)
+                call(lib.wfs_file_copy_watched, own._open_file(), to_bytes, watch, None)
 
         watched(work, self.size, progress)
 
@@ -346,7 +371,7 @@ class Model:
 
     def copy(self, path: PathLike, destination: PathLike, progress: Optional[Progress] = None) -> None:
         """Copies a file as ``wfs cp`` does. A regular file at `destination` is replaced when the copy is complete, and a
-        link's target is written. A device or a FIFO is written in place. `progress` takes the bytes that are written, and
+        link's target is written. A device or a FIFO is written in place, a directory gets the file. `progress` takes the bytes that are written, and
         the file's size; Ctrl-C, or an exception of `progress`, stops the copy and leaves nothing."""
         with self.raw(path) as file:
             file.copy_to(destination, progress)

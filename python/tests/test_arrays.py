@@ -174,6 +174,76 @@ def test_safe_open_is_that_of_safetensors(source, need):
         wfs.safe_open(source, "jax")
 
 
+def outcome(function):
+    """What a call returns or raises, to be compared."""
+    try:
+        result = function()
+    except Exception as error:
+        return type(error)
+    return result
+
+
+def is_like(ours, theirs):
+    if isinstance(theirs, type):
+        return isinstance(ours, type) and issubclass(ours, theirs)
+    if hasattr(theirs, "dtype"):
+        return ours.dtype == theirs.dtype and ours.shape == theirs.shape and bool((ours == theirs).all())
+    return ours == theirs
+
+
+@pytest.mark.parametrize("backend", ["mmap", "pread"])
+def test_safe_open_takes_any_index_of_torch(source, need, backend):
+    torch, numpy, safetensors = need("torch"), need("numpy"), need("safetensors")
+    indices = [[0, 2], [-1, 0, -1], [], [False, True] * 3, numpy.array([3, 1]), numpy.arange(6) > 3, torch.tensor([5]), torch.tensor(4), None, True,
+               (slice(None), [1, 2, 3]), ([0, 1], [2, 3]), (1, [5, 7]), (..., slice(None, None, 9)), slice(1, 6, 2), -2, 6, [6], [False] * 5, "a", slice(None, None, -1)]
+    with safetensors.safe_open(source, "pt") as theirs, wfs.safe_open(source, "pt", backend=backend) as ours:
+        for index in indices:
+            expected = outcome(lambda: theirs.get_slice("matrix")[index])
+            assert is_like(outcome(lambda: ours.get_slice("matrix")[index]), expected), index
+        tensors = ours.get_tensors()
+        assert list(tensors) == list(theirs.get_tensors()) == theirs.offset_keys()
+        assert all(is_like(tensors[name], one) for name, one in theirs.get_tensors().items())
+
+
+def test_safe_open_reads_or_maps(tmp_path, need):
+    need("torch")
+    source = tmp_path / "large.safetensors"
+    write_safetensors(source, {"large": ("F32", [256, 256], bytes(1 << 18))})
+    with wfs.safe_open(source, "pt", backend="pread") as opened:
+        before, read = n_mapped(source), opened.get_tensor("large")
+        assert n_mapped(source) == before and read.shape == (256, 256)
+    with wfs.safe_open(source, "pt") as opened:
+        before, mapped = n_mapped(source), opened.get_tensor("large")
+        assert n_mapped(source) == before + 1 and mapped.shape == (256, 256)
+
+
+@pytest.mark.parametrize("framework", ["np", "pt"])
+def test_exceptions_of_safe_open_are_those_of_safetensors(source, tmp_path, need, framework):
+    safetensors = need("safetensors")
+    need("torch")
+    cut, text = tmp_path / "cut.safetensors", tmp_path / "text.safetensors"
+    cut.write_bytes(source.read_bytes()[:-1])
+    text.write_text("not a checkpoint")
+
+    def opened(package, path=source, **options):
+        return package.safe_open(path, framework, **options)
+
+    def closed(package):
+        with opened(package) as file:
+            return file
+
+    calls = [lambda package: opened(package).get_tensor("matri"), lambda package: opened(package).get_slice("matri"), lambda package: opened(package).get_tensor(None),
+             lambda package: opened(package).get_slice("matrix")[6], lambda package: opened(package).get_slice("matrix")[0, 0, 0],
+             lambda package: opened(package).get_slice("matrix")[1.5], lambda package: opened(package, backend="x"), lambda package: package.safe_open(source, "x"),
+             lambda package: closed(package).keys(), lambda package: closed(package).get_tensor("matrix"), lambda package: closed(package).metadata(),
+             lambda package: opened(package, cut), lambda package: opened(package, text), lambda package: opened(package, tmp_path / "absent")]
+    for number, one in enumerate(calls):
+        expected = outcome(lambda: one(safetensors))
+        assert isinstance(expected, type) and is_like(outcome(lambda: one(wfs)), expected), number
+    with pytest.raises(KeyError, match="File does not contain tensor 'matri'; did you mean 'matrix'"):
+        wfs.safe_open(source, framework).get_tensor("matri")
+
+
 def test_fsspec(source, need):
     fsspec = need("fsspec")
     data = source.read_bytes()

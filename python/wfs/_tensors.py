@@ -35,13 +35,15 @@ def _cut(axis: _Axis, index: Any) -> _Axis:
     if isinstance(index, slice):
         start, stop, step = index.indices(axis.length)
         if step < 0:
-            raise ValueError("a slice of a tensor cannot go backwards")
+            raise ValueError("a slice of a tensor cannot go backwards; one of its numpy() can")
         count = len(range(start, stop, step))
         return _Axis(axis.start + start * axis.step if count else axis.start, count, axis.step * step, True)
     try:
-        number = operator.index(index)
+        number = operator.index(index) if not isinstance(index, bool) else None  # which numpy takes for a mask
     except TypeError:
-        raise TypeError(f"a tensor is sliced by integers, slices and ..., not by {type(index).__name__}; its numpy() takes any index") from None
+        number = None
+    if number is None:
+        raise TypeError(f"a tensor is sliced by integers, slices and ..., not by {type(index).__name__}; its numpy() takes any index")
     if not -axis.length <= number < axis.length:
         raise IndexError(f"index {number} is out of range for an axis of {axis.length}")
     return _Axis(axis.start + number % axis.length * axis.step, 1, 1, False)

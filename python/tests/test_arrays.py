@@ -275,7 +275,23 @@ def test_offset_keys_are_in_the_order_of_bytes(source, tmp_path, need):
         assert ours.offset_keys() == ["z", "a", "b", "c"] and ours.keys() == ["a", "b", "c", "z"]
 
 
-@pytest.mark.parametrize("cache", ["simplecache", "filecache"])
+def test_files_of_fsspec_are_its_buffered_files(source, need):
+    fsspec, spec, pickle = need("fsspec"), need("fsspec.spec"), need("pickle")
+    data, system = source.read_bytes(), fsspec.filesystem("wfs", source=str(source))
+    with system.open("model.safetensors", block_size=64, cache_type="readahead") as file:
+        assert isinstance(file, spec.AbstractBufferedFile) and (file.blocksize, file.size) == (64, len(data))
+        assert file.read(7) == data[:7] and file.read() == data[7:] and file.seek(300) and file.read(200) == data[300:500]
+        again = pickle.loads(pickle.dumps(file))
+    assert again.tell() == 500 and again.read() == data[500:]
+    with pytest.raises(ValueError, match="closed file"):
+        file.read()
+    assert system.read_block("model.safetensors", 5, 90) == data[5:95]
+    assert fsspec.open(system.unstrip_protocol("model.safetensors")).open().read() == data
+    with pytest.raises(ValueError, match="wfs://SOURCE!/PATH"):
+        fsspec.open("wfs://model.safetensors")
+
+
+@pytest.mark.parametrize("cache", ["simplecache", "filecache", "blockcache"])
 def test_caches_of_fsspec_tell_models_apart(source, tmp_path, need, cache):
     fsspec = need("fsspec")
     other = tmp_path / "other" / source.name

@@ -9,15 +9,14 @@ source and a digest of the options, so that one cache directory serves many mode
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import sys
 from types import FrameType
 from typing import Any, Optional
 
-from fsspec.spec import AbstractFileSystem
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
-from ._model import FileInfo, Model
+from ._model import FileInfo, Model, RawFile
 
 _PREFIX, _SEPARATOR = "wfs://", "!/"
 _CACHES = "fsspec.implementations.cached"
@@ -30,18 +29,37 @@ def _identity(source: str, options: dict[str, Any]) -> str:
 
 
 def _is_of_caches(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__") == _CACHES
+    """Reports whether a function of a cache called, or one that a cache inherits."""
+    return _CACHES in (frame.f_globals.get("__name__"), type(frame.f_locals.get("self")).__module__)
+
+
+class WfsFile(AbstractBufferedFile):  # type: ignore[misc]
+    """A file that fsspec buffers, by blocks of `blocksize` bytes. A pickled one opens its model again."""
+
+    def __init__(self, system: "WfsFileSystem", path: str, raw: RawFile, *arguments: Any, **options: Any) -> None:
+        self._raw = raw
+        super().__init__(system, path, *arguments, **{**options, "size": raw.size})
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return self._raw.pread(max(end - start, 0), start)
+
+    def close(self) -> None:
+        super().close()
+        self._raw.close()
 
 
 class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
     protocol = "wfs"
     root_marker = ""
 
-    def __init__(self, source: str, **options: Any) -> None:
+    def __init__(self, source: Any = None, **options: Any) -> None:
+        if source is None:
+            raise ValueError("no model is named: write wfs://SOURCE!/PATH, or pass source=")
         ours = {name: value for name, value in options.items() if name not in _FSSPEC_OPTIONS}
         super().__init__(**{name: value for name, value in options.items() if name in _FSSPEC_OPTIONS})
         self.model = Model(source, **ours)
-        self._identity = _identity(str(source), ours)
+        self._source = str(source)
+        self._identity = _identity(self._source, ours)
         self._strip_protocol = self._strip_for_caller  # of this instance: caches call it, and fsspec's own functions
 
     @classmethod
@@ -68,6 +86,9 @@ class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         paths = super().expand_path(path, *arguments, **options)
         return self._for_caches(paths) if _is_of_caches(sys._getframe(1)) else paths
 
+    def unstrip_protocol(self, name: str) -> str:
+        return f"{_PREFIX}{self._source}{_SEPARATOR}{type(self)._strip_protocol(name)}"
+
     @staticmethod
     def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
         text = path[len(_PREFIX):] if path.startswith(_PREFIX) else path
@@ -93,10 +114,11 @@ class WfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return datetime.datetime.fromtimestamp(self.info(path)["mtime"], datetime.timezone.utc)
 
     def _open(self, path: str, mode: str = "rb", block_size: Optional[int] = None, autocommit: bool = True,
-              cache_options: Any = None, **unused: Any) -> io.BufferedReader:
+              cache_options: Any = None, **options: Any) -> WfsFile:
         if mode != "rb":
             raise OSError(f"{path}: the files of wfs can only be read, not opened with mode {mode!r}")
-        return self.model.open(self._strip_protocol(path))
+        raw = self.model.raw(self._strip_protocol(path))
+        return WfsFile(self, path, raw, mode, block_size or "default", autocommit, cache_options=cache_options, **options)
 
     def cat_file(self, path: str, start: Optional[int] = None, end: Optional[int] = None, **unused: Any) -> bytes:
         with self.model.raw(self._strip_protocol(path)) as file:

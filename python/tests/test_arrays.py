@@ -47,6 +47,19 @@ def test_numpy_takes_tensors_as_arrays(source, need):
             assert all(numpy.array_equal(row, one) for row, one in zip(tensor, values)) and len(tensor) == len(values)
 
 
+def test_numpy_never_copies_if_it_must_not(source, tmp_path, need):
+    numpy = need("numpy")
+    if numpy.lib.NumpyVersion(numpy.__version__) < "2.0.0":
+        pytest.skip("copy=False was a wish in numpy 1")
+    path, values = tmp_path / "large.safetensors", numpy.arange(1 << 16, dtype="<f4").reshape(256, 256)
+    write_safetensors(path, {"large": ("F32", [256, 256], values.tobytes())})
+    large = wfs.open(path).tensors["large"]
+    assert numpy.array_equal(numpy.array(large, copy=False), values) and numpy.asarray(large, "f8").dtype == "f8"
+    for tensor, dtype in ((large, "f8"), (large[:, 1:], None), (wfs.open(source).tensors["cube"], None)):
+        with pytest.raises(ValueError, match="copy"):
+            numpy.asarray(tensor, dtype, copy=False)
+
+
 def test_types_of_numpy_and_torch_are_names_too(source, need):
     numpy, torch = need("numpy"), need("torch")
     tensor = wfs.open(source).tensors[next(name for name in TENSORS if TENSORS[name][0] == "BF16")]
@@ -138,6 +151,8 @@ def test_masks_are_no_slices(source, need):
     numpy = need("numpy")
     with pytest.raises(TypeError, match="not by ndarray; its numpy"):
         wfs.open(source).tensors["matrix"][numpy.ones(6, bool)]
+    with pytest.raises(TypeError, match="not by bool; its numpy"):
+        wfs.open(source).tensors["matrix"][True]
 
 
 def test_ml_dtypes(source, need):

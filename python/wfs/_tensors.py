@@ -100,9 +100,14 @@ class Tensor:
         return (self[i] for i in range(len(self)))
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> "numpy.ndarray[Any, Any]":
-        """numpy.asarray(tensor), and numpy's functions of it: as numpy(), which gives BF16, F8 and blocks as F32."""
-        array = self.numpy(copy=bool(copy))
-        return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+        """numpy.asarray(tensor), and numpy's functions of it: as numpy(), which gives BF16, F8 and blocks as F32. With
+        copy=False it fails unless the array shows the file."""
+        array = self._array(None, copy)
+        if dtype is None or array.dtype == dtype:
+            return array
+        if copy is False:
+            raise ValueError(f"{self.name}: values of type {array.dtype} cannot be shown as {dtype} without a copy")
+        return array.astype(dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
         """torch.from_dlpack(tensor), jax.numpy.from_dlpack(tensor): as numpy()."""
@@ -180,6 +185,10 @@ class Tensor:
                 "bf16" and "f8_..." need ml_dtypes. A type of blocks, such as "q4_k", gives their bytes.
         copy    False: where a file stores the values, the array shows the file until it is written to
         """
+        return self._array(dtype, copy or None)
+
+    def _array(self, dtype: Any, copy: Optional[bool]) -> "numpy.ndarray[Any, Any]":
+        """The array of numpy(). `copy` is that of numpy.array(): False never copies, and None only if it must."""
         import numpy
         own = self.dtype.lower()
         name = _dtypes.own_name(dtype) if dtype is not None else own if _dtypes.numpy_has(own) else "f32"
@@ -189,6 +198,8 @@ class Tensor:
         mapped = self._map(name, slices, kind.alignment if kind is not None else 1) if not copy else None
         if mapped is not None:
             array = numpy.frombuffer(mapped, numpy.uint8)
+        elif copy is False:
+            raise ValueError(f"{self.name}: its values are read or computed, which is a copy")
         else:
             array = numpy.empty(self._size(name, slices), numpy.uint8)
             self._read(name, slices, array.ctypes.data, array.nbytes)

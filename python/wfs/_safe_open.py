@@ -1,7 +1,6 @@
 """safe_open() of the package safetensors, for every format that wfs reads."""
 from __future__ import annotations
 
-import functools
 from typing import Any, Optional
 
 from ._library import WfsError
@@ -12,14 +11,19 @@ _FRAMEWORKS = {"np": "numpy", "numpy": "numpy", "pt": "torch", "torch": "torch",
 _BACKENDS = ("mmap", "pread")
 
 
-@functools.lru_cache(maxsize=None)
-def _kind(base: type[Exception]) -> Any:
+_kinds: dict[Any, Any] = {}
+
+
+def _kind(base: Any) -> Any:
     """The exception `base` that is also a SafetensorError, if there is a safetensors to take it from."""
     try:
         from safetensors import SafetensorError
     except ImportError:
         return base
-    return type("SafetensorError", (SafetensorError, base), {"__str__": BaseException.__str__ if base is KeyError else base.__str__})
+    if base not in _kinds:
+        text = BaseException.__str__ if base is KeyError else base.__str__
+        _kinds[base] = type("SafetensorError", (SafetensorError, base), {"__str__": text})
+    return _kinds[base]
 
 
 class _Slice:

@@ -178,15 +178,6 @@ class Tensor:
         self._read(dtype, slices, ctypes.addressof((ctypes.c_char * size).from_buffer(out)) if size else 0, size)
         return bytes(out)
 
-    def numpy(self, dtype: Any = None, copy: bool = False) -> "numpy.ndarray[Any, Any]":
-        """Its values as an array.
-
-        dtype   "f32", "f16", "i8" ..., numpy's and torch's types and their names; None: the stored type if numpy has it, else "f32" (of BF16, F8 and blocks).
-                "bf16" and "f8_..." need ml_dtypes. A type of blocks, such as "q4_k", gives their bytes.
-        copy    False: where a file stores the values, the array shows the file until it is written to
-        """
-        return self._array(dtype, copy or None)
-
     def _array(self, dtype: Any, copy: Optional[bool]) -> "numpy.ndarray[Any, Any]":
         """The array of numpy(). `copy` is that of numpy.array(): False never copies, and None only if it must."""
         import numpy
@@ -207,6 +198,15 @@ class Tensor:
             return array.view(kind).reshape(self.shape)
         rows = self.shape[:-1]
         return array.reshape(*rows, array.nbytes // _product(rows)) if _product(rows) else array
+
+    def numpy(self, dtype: Any = None, copy: bool = False) -> "numpy.ndarray[Any, Any]":
+        """Its values as an array.
+
+        dtype   "f32", "f16", "i8" ..., numpy's and torch's types and their names; None: the stored type if numpy has it, else "f32" (of BF16, F8 and blocks).
+                "bf16" and "f8_..." need ml_dtypes. A type of blocks, such as "q4_k", gives their bytes.
+        copy    False: where a file stores the values, the array shows the file until it is written to
+        """
+        return self._array(dtype, copy or None)
 
     def torch(self, dtype: Any = None, device: Any = "cpu", copy: bool = False) -> "torch.Tensor":
         """Its values as a tensor of torch. dtype and copy as in numpy(); None: the stored type, "f32" for types of blocks.

@@ -212,17 +212,34 @@ static void look_into(const struct input *input, const char *folder, struct aren
         below->models = folder;
 }
 
+enum { MOST_FOLDERS = 32 }; /* that are looked into at each depth: on a server, each is a request */
+
+/* Looks into the folders of a folder; "": those of the input. */
+static void look_below(const struct input *input, const char *folder, size_t *n_folders, struct arena *arena,
+                       struct below *below)
+{
+    struct location_list list = input->list;
+    struct error unused;
+    if (*folder != '\0' && !location_list(input->location, folder, arena, &list, &unused))
+        return;
+    for (size_t i = 0; i < list.count && *n_folders < MOST_FOLDERS; i++) {
+        const char *name = list.entries[i].name;
+        if (*name == '.' || list.entries[i].kind != LOCATION_FOLDER)
+            continue;
+        look_into(input, *folder != '\0' ? arena_printf(arena, "%s/%s", folder, name) : name, arena, below);
+        ++*n_folders;
+    }
+}
+
+/* Finds models in folders, or else in folders of publishers, as LM Studio keeps them. */
 static struct below find_below(const struct input *input, struct arena *arena)
 {
-    enum { MOST_FOLDERS = 32 };
     struct below below = {0};
-    for (size_t i = 0, n_folders = 0; i < input->list.count && n_folders < MOST_FOLDERS; i++) {
-        const struct location_entry *entry = &input->list.entries[i];
-        if (*entry->name != '.' && entry->kind == LOCATION_FOLDER) {
-            look_into(input, entry->name, arena, &below);
-            n_folders++;
-        }
-    }
+    size_t n_folders = 0, n_deeper = 0;
+    look_below(input, "", &n_folders, arena, &below);
+    for (size_t i = 0; i < input->list.count && below.models == NULL && n_deeper < MOST_FOLDERS; i++)
+        if (*input->list.entries[i].name != '.' && input->list.entries[i].kind == LOCATION_FOLDER)
+            look_below(input, input->list.entries[i].name, &n_deeper, arena, &below);
     return below;
 }
 
@@ -258,7 +275,8 @@ static void add_advice(const struct input *input, struct error *error)
     struct arena *arena = arena_new();
     struct below below = find_below(input, arena);
     if (has_repository(input))
-        error_set(error, "%s; it is a hub cache: name a model as ORG/NAME", missing.message);
+        error_set(error, "%s; it is a hub cache: name a model as ORG/NAME, or show all with -o library",
+                  missing.message);
     else if (below.models != NULL)
         error_set(error, "%s; name one of its directories, or show all with -o library: %s", missing.message,
                   below.models);

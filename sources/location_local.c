@@ -225,7 +225,8 @@ static bool look_at(const char *text, struct stat *status, struct error *error)
 {
     bool is_there = opener_stat_at(AT_FDCWD, text, status, 0);
     if (!is_there && errno == ENOENT && strstr(text, "://") != NULL)
-        return error_set(error, "%s: not a kind of URL that wfs reads; it reads https://, hf:// and ollama://", text);
+        return error_set(error, "%s: not a kind of URL that wfs reads; it reads https://, hf://, s3:// and ollama://",
+                         text);
     if (!is_there) {
         int reason = errno;
         error_set_errno(error, reason, "%s", text);

@@ -195,7 +195,11 @@ static bool is_directory(const char *path)
 static const char *place_of(const struct found *found, const char *destination, struct arena *arena)
 {
     const char *name = last_part(arena, found->path);
-    return *name != '\0' && is_directory(destination) ? arena_printf(arena, "%s/%s", destination, name) : destination;
+    size_t length = strlen(destination);
+    while (length > 1 && destination[length - 1] == '/')
+        length--;
+    return *name != '\0' && is_directory(destination) ? arena_printf(arena, "%.*s/%s", (int)length, destination, name)
+                                                      : destination;
 }
 
 /* Copies the entries, and goes on after those that cannot be. */

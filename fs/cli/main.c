@@ -304,12 +304,20 @@ static void report_meant(const char *name, const char *directory)
                guess.best != NULL ? text_guess_question(&guess, question) : "; try 'wfs --help'");
 }
 
-static int unknown_command(const char *name, const char *directory)
+/* Reports a first word that is neither a command nor a flag; `next` is the one after it, or NULL. */
+static int unknown_command(const char *name, const char *next)
 {
-    if (*name == '-')
-        report("unknown flag %s; try 'wfs --help'", name);
+    char question[TEXT_QUESTION];
+    struct text_guess guess = {.typed = name};
+    text_guess_try(&guess, "--help");
+    text_guess_try(&guess, "--version");
+    if (*name != '-')
+        report_meant(name, next);
+    else if (guess.best == NULL && next != NULL && command_find(next) != NULL)
+        report("unknown flag %s; flags follow the command: wfs %s %s", name, next, name);
     else
-        report_meant(name, directory);
+        report("unknown flag %s%s", name,
+               guess.best != NULL ? text_guess_question(&guess, question) : "; try 'wfs --help'");
     return EXIT_MISUSE;
 }
 
@@ -317,9 +325,12 @@ static int unknown_topic(const char *name)
 {
     struct text_guess guess = {.typed = name};
     text_guess_try(&guess, "options");
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        if ((*command)->group != UNLISTED_COMMAND)
+            text_guess_try(&guess, (*command)->name);
     if (guess.best == NULL)
         return unknown_command(name, NULL);
-    report("help: unknown topic '%s'; did you mean 'wfs help options'?", name);
+    report("help: unknown topic '%s'; did you mean 'wfs help %s'?", name, guess.best);
     return EXIT_MISUSE;
 }
 
@@ -364,7 +375,10 @@ int main(int argc, char **argv)
     if (argc > 1 && is_mount_helper(argc, argv))
         return run_mount_helper(argc, argv);
     if (argc < 2) {
-        report("no command given; try 'wfs --help'");
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        usage_print();
+        fflush(stdout);
+        report("no command given");
         return EXIT_MISUSE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {

@@ -465,6 +465,13 @@ static void end_exchange(void *context, struct MHD_Connection *connection, void 
     *exchange_of = NULL;
 }
 
+/* Reports whether a text is a port: getaddrinfo() cuts larger numbers, and takes none for port 0. */
+static bool is_port(const char *text)
+{
+    size_t n_digits = strspn(text, "0123456789");
+    return n_digits > 0 && text[n_digits] == '\0' && strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
 /* Splits "HOST:PORT" or "[HOST]:PORT" and resolves it. NULL on failure. */
 static struct addrinfo *resolve(const char *listen, struct error *error)
 {
@@ -476,10 +483,9 @@ static struct addrinfo *resolve(const char *listen, struct error *error)
     } else {
         bool bracketed = *listen == '[' && colon[-1] == ']';
         const char *host = arena_strndup(arena, listen + bracketed, (size_t)(colon - listen) - 2 * bracketed);
-        bool is_port = strtoul(colon + 1, NULL, 10) <= UINT16_MAX; /* getaddrinfo() cuts larger numbers */
-        int failure = is_port ? getaddrinfo(host, colon + 1, &hints, &found) : 0;
-        if (!is_port)
-            error_set(error, "cannot listen at '%s': the port is above %d", listen, UINT16_MAX);
+        int failure = is_port(colon + 1) ? getaddrinfo(host, colon + 1, &hints, &found) : 0;
+        if (!is_port(colon + 1))
+            error_set(error, "cannot listen at '%s': the port is not a number from 0 to %d", listen, UINT16_MAX);
         else if (failure != 0)
             error_set(error, "cannot listen at '%s': %s", listen, gai_strerror(failure));
     }

@@ -188,7 +188,9 @@ END
     [ "$(status "$URL/")" = 401 ]
     fails 1 "is open to other machines; add --token-file=FILE" "$WFS" serve --listen 0.0.0.0:0 "$MODEL"
     fails 1 "is no address to listen at" "$WFS" serve --listen 8090 "$MODEL"
-    fails 1 "cannot listen at '127.0.0.1:99999': the port is above 65535" "$WFS" serve --listen 127.0.0.1:99999 "$MODEL"
+    for port in 99999 65536 18446744073709551617 -1 80x x ""; do
+        fails 1 "cannot listen at '127.0.0.1:$port': the port is not a number from 0 to 65535" "$WFS" serve --listen "127.0.0.1:$port" "$MODEL"
+    done
     fails 1 "No such file or directory" "$WFS" serve --token-file "$OUT/none" "$MODEL"
 }
 

@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints the page of a source; with `all`, also its lists, and then the pages of its components. */
-static void print_page(struct tree *tree, const struct profile *profile, bool all, bool colour)
+/* Prints the page of a source; with `all`, also its lists, and then the pages of its components. The next command is
+ * that of `invocation`; NULL: none, of a component. */
+static void print_page(struct tree *tree, const struct profile *profile, bool all, bool colour,
+                       const struct invocation *invocation)
 {
     print_summary(tree, profile, colour);
+    if (invocation != NULL)
+        print_next(tree, invocation->arguments[0], invocation->options);
     if (all)
         print_lists(tree, profile);
     for (size_t i = 0; all && i < profile_components(tree); i++) {
@@ -21,17 +25,17 @@ static void print_page(struct tree *tree, const struct profile *profile, bool al
         putchar('\n');
         profile_component(&component, tree, i, arena);
         if (component.tree != NULL)
-            print_page(component.tree, &component.facts, all, colour);
+            print_page(component.tree, &component.facts, all, colour, NULL);
         arena_free(arena);
     }
 }
 
-static void print_source(struct tree *tree, bool all, bool colour)
+static void print_source(struct tree *tree, bool all, bool colour, const struct invocation *invocation)
 {
     struct profile profile;
     struct arena *arena = arena_new();
     profile_gather(&profile, tree, arena);
-    print_page(tree, &profile, all, colour);
+    print_page(tree, &profile, all, colour, invocation);
     arena_free(arena);
 }
 
@@ -108,7 +112,7 @@ static int run(const struct invocation *invocation)
     } else if (!invocation->flags[FLAG_QUANTIZATION] && invocation->flags[FLAG_JSON]) {
         print_json(tree);
     } else if (!invocation->flags[FLAG_QUANTIZATION]) {
-        print_source(tree, invocation->flags[FLAG_ALL], colour);
+        print_source(tree, invocation->flags[FLAG_ALL], colour, invocation);
     } else if (!print_quantizations(tree, &quantization_page, &error)) {
         report("%s", error.message);
         status = EXIT_BAD_INPUT;

@@ -1,4 +1,5 @@
-/* What `wfs info` prints of several models: components of a pipeline, a library, and what is merged. */
+/* What `wfs info` prints of several models: components of a pipeline, a library, what is merged; and the next command.
+ */
 #include "base/text.h"
 #include "fs/cli/info/info_pages.h"
 #include "fs/cli/terminal.h"
@@ -79,6 +80,22 @@ void print_library(struct tree *tree, const char *source)
     printf("%-*swfs mount -o library ", LABEL, "next");
     text_put(source, stdout);
     puts(" ~/m");
+}
+
+void print_next(struct tree *tree, const char *source, const struct options *options)
+{
+    struct node_attributes directory, file;
+    bool has_file =
+        tree_lookup(tree, TREE_ROOT, "gguf", &directory) && tree_lookup(tree, directory.id, USUAL_GGUF, &file);
+    printf("%-*swfs %s ", LABEL, "next", has_file ? "cp" : "mount");
+    for (size_t i = 0; i < options->asked.count; i++) {
+        const struct asked_option *asked = &options->asked.items[i];
+        printf("-o %s%s", asked->row->name, asked->value != NULL ? "=" : "");
+        text_put(asked->value != NULL ? asked->value : "", stdout);
+        putchar(' ');
+    }
+    text_put(source, stdout);
+    puts(has_file ? " gguf/" USUAL_GGUF " ." : " ~/m");
 }
 
 bool append_merge(struct buffer *text, const struct checkpoint *checkpoint)

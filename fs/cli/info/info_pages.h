@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "fs/lib/info/profile.h"
 #include "fs/lib/info/quantization.h"
+#include "fs/options/options.h"
 
 /* Prints the source, the files read, the files of a mount and the files left out. On a terminal, breaks lines at words
  * and shortens long lists, but no message. */
@@ -12,6 +13,13 @@ void print_summary(struct tree *tree, const struct profile *profile, bool colour
 
 /* Prints metadata, types, the largest tensors, all files, the types of tensor files, and everything left out. */
 void print_lists(struct tree *tree, const struct profile *profile);
+
+/* The file that most people take of those in gguf/. */
+#define USUAL_GGUF "model-Q4_K_M.gguf"
+
+/* Prints the command to try next with the source and options of this one: it writes USUAL_GGUF, or mounts the source if
+ * there is no such file. */
+void print_next(struct tree *tree, const char *source, const struct options *options);
 
 /* Prints the models of a library, none of which is opened. */
 void print_library(struct tree *tree, const char *source);

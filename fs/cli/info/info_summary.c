@@ -265,8 +265,8 @@ static void print_cached(const struct page *page, const struct checkpoint *check
 /* Totals of the files below a directory. */
 struct extent_of_files {
     struct tree *tree;
-    uint64_t n_files, smallest, largest;
-    struct buffer large; /* at the top: the files of megabytes */
+    uint64_t n_files, smallest, largest, usual; /* sizes; the last is that of USUAL_GGUF, or 0 */
+    struct buffer large;                        /* at the top: the files of megabytes */
     uint64_t n_small;
     struct buffer directories;
     bool is_narrow;
@@ -284,6 +284,8 @@ static bool measure_file(void *context, uint64_t index, const char *name, const 
         below->smallest = attributes->size;
     if (attributes->size > below->largest)
         below->largest = attributes->size;
+    if (strcmp(name, USUAL_GGUF) == 0)
+        below->usual = attributes->size;
     return true;
 }
 
@@ -298,6 +300,8 @@ static void add_directory(struct extent_of_files *top, const char *name, const s
                   name, below.n_files, below.n_files == 1 ? "" : "s", size_text(below.smallest, smallest));
     if (below.largest != below.smallest)
         buffer_printf(&top->directories, " to %s", size_text(below.largest, largest));
+    if (below.usual != 0)
+        buffer_printf(&top->directories, " (Q4_K_M %s)", size_text(below.usual, smallest));
 }
 
 static bool add_top(void *context, uint64_t index, const char *name, const struct node_attributes *attributes)
@@ -368,7 +372,8 @@ static void print_tree(const struct page *page, struct tree *tree)
         return;
     }
     buffer_printf(&tensors, "tensors/ with %zu tensor%s", n_tensors, n_tensors == 1 ? "" : "s");
-    append_tensor_files(&tensors, tree);
+    if (!top.is_narrow)
+        append_tensor_files(&tensors, tree);
     print_labelled(page, "", &tensors);
     print_engines(page, &top);
 }

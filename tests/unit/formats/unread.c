@@ -130,6 +130,9 @@ static const struct {
     {"d/x/model.gguf d/y/z d/z/a.safetensors d/.h/b.gguf", "d",
      "no checkpoint that wfs can read in this directory; name one of its directories, or show all with -o library: x, "
      "z"},
+    {"d/acme/.h/a.gguf d/acme/one/a.gguf d/acme/two/a.gguf d/b/c d/b/x/y/a.gguf", "d",
+     "no checkpoint that wfs can read in this directory; name one of its directories, or show all with -o library: "
+     "acme/one, acme/two"},
     {"d/x/weights.npz d/y/data.bin d/z/array.npy d/torch/pytorch_model.bin", "d",
      "no checkpoint that wfs can read in this directory; name one of its directories, or show all with -o library: "
      "torch, x"},
@@ -156,7 +159,8 @@ static const struct {
      "no checkpoint that wfs can read in this directory; unfinished download (*.incomplete in "
      ".cache/huggingface/download): let 'hf download' finish it"},
     {"d/models--org--name/refs/main", "d",
-     "no checkpoint that wfs can read in this directory; it is a hub cache: name a model as ORG/NAME"},
+     "no checkpoint that wfs can read in this directory; it is a hub cache: name a model as ORG/NAME, "
+     "or show all with -o library"},
 };
 
 static void test_directories(void)

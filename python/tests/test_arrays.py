@@ -69,6 +69,21 @@ def test_types_of_numpy_and_torch_are_names_too(source, need):
     assert torch.equal(torch.from_dlpack(tensor), tensor.torch("f32"))
 
 
+def test_types_that_wfs_does_not_make_are_cast(source, need):
+    numpy, torch, ml_dtypes = need("numpy"), need("torch"), need("ml_dtypes")
+    for name in ("matrix", "half", "cube", "long", "a/b é"):
+        tensor, values = wfs.open(source).tensors[name], expected(numpy, name)
+        for dtype in ("float64", numpy.int32, torch.uint8, "bool", "i64", ml_dtypes.float8_e5m2):
+            kind = numpy.dtype(str(dtype).removeprefix("torch.").replace("i64", "int64") if not isinstance(dtype, type) else dtype)
+            with numpy.errstate(all="ignore"):
+                array, wanted = tensor.numpy(dtype), values.astype(kind)
+            assert array.dtype == kind and array.tobytes() == wanted.tobytes()
+        assert torch.equal(tensor.torch("float64"), torch.from_numpy(values.astype("f8")))
+        assert tensor.torch(torch.float8_e5m2).dtype == torch.float8_e5m2 and tensor[...].torch("int64").dtype == torch.int64
+    with pytest.raises(ValueError, match="no type has this name"):
+        tensor.numpy("float7")
+
+
 def test_a_missing_name_names_the_nearest(source):
     name = next(iter(TENSORS))
     with pytest.raises(KeyError, match=f"did you mean '{name}'"):

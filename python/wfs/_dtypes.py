@@ -17,7 +17,7 @@ _TORCH = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat1
           "f8_e5m2": "float8_e5m2", "f8_e8m0": "float8_e8m0fnu", "f8_e4m3fnuz": "float8_e4m3fnuz",
           "f8_e5m2fnuz": "float8_e5m2fnuz"}
 
-
+_MADE_BY_WFS = {"f32", "f16", "bf16"}  # of each tensor, besides types of blocks
 _FRAMEWORK_NAMES = {theirs: ours for ours, theirs in _TORCH.items()}
 
 
@@ -30,6 +30,11 @@ def own_name(dtype: Any) -> str:
         name = str(numpy.dtype(dtype).name)
     name = name.lower()
     return _FRAMEWORK_NAMES.get(name, name)
+
+
+def is_cast(name: str, own: str) -> bool:
+    """Reports whether numpy or torch turn a tensor of type `own` into one of this type, because wfs does not."""
+    return name in _TORCH and name not in _MADE_BY_WFS and name != own
 
 
 def numpy_has(name: str) -> bool:

@@ -185,6 +185,10 @@ class Tensor:
         name = _dtypes.own_name(dtype) if dtype is not None else own if _dtypes.numpy_has(own) else "f32"
         is_raw = name == "raw"
         kind = None if is_raw and not _dtypes.numpy_has(own) else _dtypes.numpy_dtype(own if is_raw else name)
+        if kind is not None and _dtypes.is_cast(name, own):
+            if copy is False:
+                raise ValueError(f"{self.name}: values of type {own} cannot be shown as {kind} without a copy")
+            return self._array(None, None).astype(kind)
         slices = self._slices()
         mapped = self._map(name, slices, kind.alignment if kind is not None else 1) if not copy else None
         if mapped is not None:
@@ -217,6 +221,8 @@ class Tensor:
         kind = _dtypes.torch_dtype(name)
         if kind is None:
             raise TypeError(f"torch has no {name}")
+        if _dtypes.is_cast(name, own):
+            return self.torch().to(device, kind)
         slices = self._slices()
         mapped = self._map(name, slices, kind.itemsize) if not copy else None
         if mapped is not None:

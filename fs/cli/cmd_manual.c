@@ -94,6 +94,7 @@ static const char rest_of_man[] =
     ".SH FILES\n"
     ".TP\n\\fI/dev/fuse\\fR\nneeded by \\fBwfs mount\\fR and \\fBwfs exec\\fR only\n"
     ".TP\n\\fI/etc/fuse.conf\\fR\nthe line \"user_allow_other\" lets ordinary users give \\-o allow_other\n"
+    ".TP\n\\fI/etc/wfs/NAME\\fR\nthe source and options of the units wfs@NAME and wfs\\-serve@NAME\n"
     ".TP\n\\fI/etc/fstab\\fR\nSOURCE MOUNTPOINT fuse.wfs defaults 0 0\n"
     ".TP\n\\fIMOUNTPOINT/metadata.json\\fR\nwhat a mount shows, what it leaves out, and why\n"
     ".TP\n\\fI~/.cache/wfs\\fR\nfetched bytes, and those that \\-o keep= keeps: \\fBwfs cache\\fR lists and removes "

@@ -7,6 +7,7 @@
 #include "fs/cli/terminal.h"
 #include "sources/paths.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -32,6 +33,16 @@ static int misuse(const struct command *command, const char *why, const char *wh
     return EXIT_MISUSE;
 }
 
+/* Reports an unknown letter, with the flag that has it in the other case: ls and cp have -R. */
+static int wrong_letter(const struct command *command, char letter)
+{
+    const char other = letter ^ ('a' ^ 'A'), typed[] = {'-', letter, '\0'};
+    if (!isalpha((unsigned char)letter) || !command_has_letter(command, other))
+        return misuse(command, "unknown flag ", typed);
+    report("%s: unknown flag %s; did you mean -%c?", command->name, typed, other);
+    return EXIT_MISUSE;
+}
+
 /* Reports a flag that getopt_long() rejects; `word` is the argument that holds it. */
 static int wrong_flag(const struct command *command, const char *word)
 {
@@ -39,7 +50,7 @@ static int wrong_flag(const struct command *command, const char *word)
     if (optopt >= QUIET)
         return misuse(command, "this flag takes no value: ", word);
     if (optopt != 0)
-        return misuse(command, "unknown flag ", (char[]){'-', (char)optopt, '\0'});
+        return wrong_letter(command, (char)optopt);
     text_guess_try(&guess, "help");
     text_guess_try(&guess, "quiet");
     for (const struct flag *flag = command->flags; flag != NULL && flag->name != NULL; flag++)

@@ -207,6 +207,8 @@ tensors/u8
     fails 2 "unknown flag --verison; did you mean '--version'?" "$WFS" --verison
     fails 2 "unknown flag --nonsense; try 'wfs --help'" "$WFS" --nonsense
     fails 2 "unknown flag -q; flags follow the command: wfs ls -q" "$WFS" -q ls "$llama"
+    fails 2 "cp: unknown flag -R; did you mean -r?" "$WFS" cp -R "$llama" hf "$OUT"
+    fails 2 "ls: unknown flag -X; try 'wfs ls --help'" "$WFS" ls -X "$llama"
     fails 2 "cat: unknown flag --hepl; did you mean --help?" "$WFS" cat --hepl
     fails 2 "ls: unknown flag --recursve; did you mean --recursive?" "$WFS" ls --recursve "$llama"
     fails 2 "help: unknown topic 'optons'; did you mean 'wfs help options'?" "$WFS" help optons
@@ -408,6 +410,11 @@ used_bytes() {
     # A line may be drawn at 100% more than once.
     script -qec "'$WFS' cp -r '$SOURCE' tensors/f32 model.safetensors '$OUT'" /dev/null >"$OUT/lines"
     [ "$(grep -c '100% ' "$OUT/lines")" -eq 1 ]
+}
+
+@test "cp names the place of a file with one slash, however the directory is written" {
+    mkdir -p "$OUT/into/metadata.json"
+    fails 1 "$OUT/into/metadata.json: Is a directory" "$WFS" cp "$SOURCE" metadata.json "$OUT/into//"
 }
 
 @test "cp of several files writes none where there is no room for all" {

@@ -94,6 +94,8 @@ static const struct checkpoint *open_side(const char *source, const struct optio
     const struct checkpoint *checkpoint = lib_open_checkpoint(source, options, error);
     if (checkpoint != NULL)
         *ret_model = gguf_model_new(checkpoint, &options->content.request.references, &unused);
+    else
+        lib_name_directory(source, error);
     return checkpoint;
 }
 

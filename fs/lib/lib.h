@@ -27,6 +27,10 @@ struct wfs_model {
  * versions of the tools that files follow, on one line. */
 void lib_append_version(const char *commit, struct buffer *out);
 
+/* Puts the directory before a message that begins with the name of a file of the source, for readers know only names:
+ * for the user who named the source, not for clients, who need not know where it lies. Returns false. */
+bool lib_name_directory(const char *source, struct error *error);
+
 /* Opens a source as the options say, and merges their adapters. Returns NULL on failure. */
 const struct checkpoint *lib_open_checkpoint(const char *source, const struct options *options, struct error *error);
 

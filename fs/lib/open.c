@@ -1,5 +1,7 @@
 /* Opening sources, for wfs.h and for commands, and their notes. */
 #include "base/arena.h"
+#include "base/opener.h"
+#include "base/text.h"
 #include "fs/lib/lib.h"
 #include "fs/lib/library.h"
 #include "models/derive/derive.h"
@@ -7,10 +9,32 @@
 #include "sources/archive/location.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct wfs_context program; /* with the program's pool and messages */
+
+bool lib_name_directory(const char *source, struct error *error)
+{
+    struct stat status;
+    struct arena *arena = arena_new();
+    bool is_there = opener_stat_at(AT_FDCWD, source, &status, 0);
+    const char *slash = strrchr(source, '/');
+    size_t length = is_there && S_ISDIR(status.st_mode) ? strlen(source) : slash != NULL ? (size_t)(slash - source) : 0;
+    while (length > 1 && source[length - 1] == '/')
+        length--;
+    const char *directory = arena_strndup(arena, source, length);
+    const char *name = arena_strndup(arena, error->message, strcspn(error->message, ":"));
+    if (is_there && length > 0 && !text_starts_with(error->message, source) &&
+        opener_stat_at(AT_FDCWD, arena_printf(arena, "%s/%s", directory, name), &status, 0)) {
+        const struct error inner = *error;
+        error_set(error, "%s/%s", directory, inner.message);
+        error_set_code(error, inner.code);
+    }
+    arena_free(arena);
+    return false;
+}
 
 const struct checkpoint *lib_open_checkpoint(const char *source, const struct options *options, struct error *error)
 {
@@ -33,6 +57,8 @@ static struct tree *open_tree(const char *source, bool components, const struct 
     struct options opening = *options;
     opening.open.components = components;
     const struct checkpoint *checkpoint = lib_open_checkpoint(source, &opening, error);
+    if (checkpoint == NULL)
+        lib_name_directory(source, error);
     struct tree *tree = checkpoint != NULL ? tree_new(checkpoint, &options->content, error) : NULL;
     if (tree == NULL)
         checkpoint_close(checkpoint);

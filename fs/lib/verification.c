@@ -336,7 +336,7 @@ bool verify_file(const char *path, const char *source, const struct options *opt
     const struct open_options plain = {0};
     *ret_verified = (struct verified){path, source, checkpoint_open(path, formats, &plain, error)};
     if (ret_verified->file == NULL)
-        return false;
+        return lib_name_directory(path, error);
     if (verify_opened(ret_verified, options, error))
         return true;
     checkpoint_close(ret_verified->file);

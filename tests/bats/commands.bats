@@ -412,6 +412,25 @@ used_bytes() {
     [ "$(grep -c '100% ' "$OUT/lines")" -eq 1 ]
 }
 
+@test "a message about a file of a source names its directory" {
+    mkdir "$OUT/one" && head -c 100000 "$MODEL/model.safetensors" >"$OUT/one/model.safetensors"
+    for source in "$OUT/one" "$OUT/one/" "$OUT/one/model.safetensors"; do
+        for command in info ls "cat:metadata.json" "diff:$MODEL"; do
+            IFS=: read -ra words <<<"$command"
+            run "$WFS" "${words[0]}" "$source" "${words[@]:1}"
+            [[ $output == "wfs: $OUT/one/model.safetensors: truncated: "* ]]
+        done
+    done
+    run "$WFS" diff "$MODEL" "$OUT/one"
+    [[ $output == "wfs: $OUT/one/model.safetensors: truncated: "* ]]
+    head -c 1000 "$HERE/../data/gguf/quantized.gguf" >"$OUT/one/cut.gguf"
+    run "$WFS" verify "$OUT/one/cut.gguf" "$MODEL"
+    [[ $output == "wfs: $OUT/one/cut.gguf: "* ]]
+    cd "$OUT/one"
+    run "$WFS" info model.safetensors
+    [[ $output == "wfs: model.safetensors: truncated: "* ]]
+}
+
 @test "cp names the place of a file with one slash, however the directory is written" {
     mkdir -p "$OUT/into/metadata.json"
     fails 1 "$OUT/into/metadata.json: Is a directory" "$WFS" cp "$SOURCE" metadata.json "$OUT/into//"

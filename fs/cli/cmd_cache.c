@@ -148,13 +148,13 @@ enum { FLAG_JSON };
 
 static int misuse(const char *what)
 {
-    report("cache: %s; usage: wfs cache ls | rm NAME... | prune", what);
+    report("cache: %s; usage: wfs cache [ls | rm NAME... | prune]", what);
     return EXIT_MISUSE;
 }
 
 static int run(const struct invocation *invocation)
 {
-    const char *what = invocation->arguments[0], *directory = store_directory();
+    const char *what = invocation->n_arguments > 0 ? invocation->arguments[0] : "ls", *directory = store_directory();
     bool is_rm = strcmp(what, "rm") == 0, is_prune = strcmp(what, "prune") == 0;
     const struct remote_options *options = &invocation->options->open.remote;
     if (!is_rm && !is_prune && strcmp(what, "ls") != 0)
@@ -182,11 +182,12 @@ static int run(const struct invocation *invocation)
 
 const struct command cache_command = {
     .name = "cache",
-    .usage = "ls | rm NAME... | prune",
+    .usage = "[ls | rm NAME... | prune]",
     .summary = "List or remove what was fetched or computed",
     .group = SERVER_COMMAND,
     .text =
-        "ls prints the size of each model that was fetched, and of each virtual file that -o keep= keeps. rm removes "
+        "ls, or no word, prints the size of each model that was fetched, and of each virtual file that -o keep= keeps. "
+        "rm removes "
         "models and files by\nthe names that ls prints; a model's name also removes its computed files. prune removes "
         "what was used longest ago, until the rest\nfits -o cache-size= or, by default, 5% of the disk are free. "
         "Mounts fetch and compute again what they need.",
@@ -199,7 +200,7 @@ const struct command cache_command = {
             {"wfs cache prune -o cache-size=20GB", "keep the 20 GB that were used last"},
             {0},
         },
-    .min_arguments = 1,
+    .min_arguments = 0,
     .max_arguments = SIZE_MAX,
     .takes_options = true,
     .only_opens = true,

@@ -62,6 +62,8 @@ is_forged() {
     "$WFS" cache ls | grep -qx ' *0 bytes  all'
     [ "$(sum_of -o "$KEEP")" = "$wanted" ]
     [ "$("$WFS" cache ls | grep -c "  $SOURCE/tensors\$")" -eq 1 ]
+    [ "$("$WFS" cache)" = "$("$WFS" cache ls)" ]
+    [ "$("$WFS" cache --json)" = "$("$WFS" cache ls --json)" ]
     "$WFS" cache ls --json | jq -e --arg name "$SOURCE/tensors" \
         '.bytes == (.kept | map(.bytes) | add) and (.kept | any(.name == $name))'
     [ "$(sum_of -o "$KEEP")" = "$wanted" ]

@@ -165,6 +165,17 @@ def test_errors(source, tmp_path):
     assert "multiple of 32" in model.why("tensors/cube/q4_0")
 
 
+def test_an_error_about_one_of_several_paths_names_it(source, tmp_path):
+    absent, model = tmp_path / "absent.safetensors", wfs.open(source)
+    for call in (lambda: wfs.diff(source, absent), lambda: wfs.diff(absent, source), lambda: wfs.compare(absent, source)):
+        with pytest.raises(FileNotFoundError) as failure:
+            call()
+        assert failure.value.filename == str(absent)
+    with pytest.raises(FileNotFoundError) as failure:
+        model.attest("metadata.json", "tensors/absent")
+    assert failure.value.filename == "tensors/absent"
+
+
 def test_slices_that_make_no_sense(source):
     matrix = wfs.open(source).tensors["matrix"]
     assert matrix[3].shape == (64,) and matrix[..., 0].shape == (6,) and matrix[1:1].shape == (0, 64)

@@ -133,12 +133,19 @@ lib = _load()
 
 
 def call(function: Callable[..., Any], *arguments: Any, path: Any = None) -> Any:
-    """Calls a function that can fail, with an error as the last argument; raises its failure, which is about `path`."""
+    """Calls a function that can fail, with an error as the last argument; raises its failure, which is about `path`, or
+    about that of several paths that the message names."""
     error = Error()
     result = function(*arguments, byref(error))
     if result is None or result is False or result == -1:
-        raise error.exception(os.fspath(path) if path is not None else None)
+        one = _named(path, error.message) if isinstance(path, tuple) else path
+        raise error.exception(os.fspath(one) if one is not None else None)
     return result
+
+
+def _named(paths: tuple[Any, ...], message: bytes) -> Any:
+    named = [path for path in paths if os.fsencode(path) in message]
+    return max(named, key=lambda path: len(os.fsencode(path)), default=paths[0])
 
 
 def call_for_text(function: Callable[..., Any], *arguments: Any, path: Any = None) -> bytes:

@@ -253,7 +253,7 @@ def compare(file: PathLike, source: PathLike, *, threads: int = 0, log: Optional
     """Compares a GGUF with what wfs makes of a source, as ``wfs verify`` does: `answer`, `builds`, `tensors` that differ ...
     The other arguments are those of ``open()``, for the source. Ctrl-C waits for the end."""
     text = call_for_text(lib.wfs_compare, _context(threads, log).pointer, encode_path(file), encode_path(source),
-                         encode_words(_words(options)), path=file)
+                         encode_words(_words(options)), path=(file, source))
     result: dict[str, Any] = json.loads(text)
     return result
 
@@ -263,7 +263,7 @@ def compare_attestation(statement: PathLike, source: PathLike, *, threads: int =
     """Makes the statement of ``Model.attest()`` in a file again, as ``wfs verify --attestation`` does: `identical`,
     `differences` ... The options count before those of the statement; files that it names must be given again."""
     text = call_for_text(lib.wfs_compare_attestation, _context(threads, log).pointer, encode_path(statement),
-                         encode_path(source), encode_words(_words(options)), path=statement)
+                         encode_path(source), encode_words(_words(options)), path=(statement, source))
     result: dict[str, Any] = json.loads(text)
     return result
 
@@ -273,7 +273,7 @@ def diff(a: PathLike, b: PathLike, *, threads: int = 0, log: Optional[Callable[[
     """Compares the tensors and metadata of two sources of any format, as ``wfs diff`` does: `counts`, `tensors` and `keys`
     that differ. The options are those for opening a source, and hold for both. Ctrl-C waits for the end."""
     text = call_for_text(lib.wfs_diff, _context(threads, log).pointer, encode_path(a), encode_path(b),
-                         encode_words(_words(options)), path=a)
+                         encode_words(_words(options)), path=(a, b))
     result: dict[str, Any] = json.loads(text)
     return result
 
@@ -379,7 +379,8 @@ class Model:
     def attest(self, *paths: PathLike) -> str:
         """The in-toto statement of ``wfs attest`` for files, and all files of directories: their SHA-256, and that of each
         file they are made from. Reads them all; Ctrl-C waits for the end."""
-        text = call_for_text(lib.wfs_attest, self._open_handle().pointer, encode_words(paths), len(paths), path=self.source)
+        text = call_for_text(lib.wfs_attest, self._open_handle().pointer, encode_words(paths), len(paths),
+                             path=(self.source, *paths))
         return text.decode()
 
     def why(self, path: PathLike) -> Optional[str]:

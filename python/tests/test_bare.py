@@ -417,6 +417,24 @@ def test_an_interrupt_stops_a_long_call(large, tmp_path, name):
     assert time.monotonic() - begun < 3 and os.listdir(tmp_path / "out") == []
 
 
+def test_an_interrupt_returns_from_a_comparison(tmp_path):
+    path = tmp_path / "large.safetensors"
+    header = {"large": {"dtype": "F32", "shape": [1 << 17, 1 << 10], "data_offsets": [0, 1 << 29]}}
+    head = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(head)) + head)
+    os.truncate(path, 8 + len(head) + (1 << 29))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = threading.active_count()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        wfs.diff(path, path)
+    timer.join()
+    assert threading.active_count() > before  # it did not wait for the end
+    while threading.active_count() > before:
+        time.sleep(0.05)
+
+
 def test_an_exception_of_progress_stops_a_copy(large, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(ZeroDivisionError):

@@ -16,7 +16,7 @@ _PATIENCE = 2.0  # seconds for a call to end once it is stopped
 _GOAL = 0.25  # seconds for a piece
 
 
-def watched(work: Callable[[Any], None], size: int, progress: Optional[Progress]) -> None:
+def watched(work: Callable[[Any], None], size: int, progress: Optional[Progress], patience: float = _PATIENCE) -> None:
     """Runs work(watch) on a thread of its own, so that this one is free for signals. The work owns all that it uses: once
     it is stopped it may take longer to end than anybody waits for it."""
     told, stopped, failure = [0], threading.Event(), []
@@ -37,10 +37,17 @@ def watched(work: Callable[[Any], None], size: int, progress: Optional[Progress]
         _wait(thread, told, size, progress)
     except BaseException:
         stopped.set()
-        thread.join(_PATIENCE)
+        thread.join(patience)
         raise
     if failure:
         raise failure[0]
+
+
+def left_alone(work: Callable[[], Any]) -> Any:
+    """Returns what work() does, which the library cannot stop: Ctrl-C leaves it to end by itself."""
+    results: list[Any] = []
+    watched(lambda watch: results.append(work()), 0, None, patience=0)
+    return results[0]
 
 
 def _wait(thread: threading.Thread, told: list[int], size: int, progress: Optional[Progress]) -> None:

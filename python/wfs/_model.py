@@ -13,7 +13,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _tables
 from ._library import Context, Entry, Handle, WfsError, call, call_for_text, encode_path, encode_words, lib, shared_context
-from ._long import Progress, pieces, watched
+from ._long import Progress, left_alone, pieces, watched
 from ._tensors import Tensors, nearest_name
 
 _BUFFER = 1 << 20
@@ -251,9 +251,10 @@ def architectures() -> dict[str, Any]:
 def compare(file: PathLike, source: PathLike, *, threads: int = 0, log: Optional[Callable[[str], None]] = None,
             **options: Any) -> dict[str, Any]:
     """Compares a GGUF with what wfs makes of a source, as ``wfs verify`` does: `answer`, `builds`, `tensors` that differ ...
-    The other arguments are those of ``open()``, for the source. Ctrl-C waits for the end."""
-    text = call_for_text(lib.wfs_compare, _context(threads, log).pointer, encode_path(file), encode_path(source),
-                         encode_words(_words(options)), path=(file, source))
+    The other arguments are those of ``open()``, for the source. Ctrl-C returns at once; the work ends by itself."""
+    context = _context(threads, log)
+    text = left_alone(lambda: call_for_text(lib.wfs_compare, context.pointer, encode_path(file), encode_path(source),
+                                            encode_words(_words(options)), path=(file, source)))
     result: dict[str, Any] = json.loads(text)
     return result
 
@@ -262,8 +263,9 @@ def compare_attestation(statement: PathLike, source: PathLike, *, threads: int =
                         log: Optional[Callable[[str], None]] = None, **options: Any) -> dict[str, Any]:
     """Makes the statement of ``Model.attest()`` in a file again, as ``wfs verify --attestation`` does: `identical`,
     `differences` ... The options count before those of the statement; files that it names must be given again."""
-    text = call_for_text(lib.wfs_compare_attestation, _context(threads, log).pointer, encode_path(statement),
-                         encode_path(source), encode_words(_words(options)), path=(statement, source))
+    context = _context(threads, log)
+    text = left_alone(lambda: call_for_text(lib.wfs_compare_attestation, context.pointer, encode_path(statement),
+                                            encode_path(source), encode_words(_words(options)), path=(statement, source)))
     result: dict[str, Any] = json.loads(text)
     return result
 
@@ -271,9 +273,11 @@ def compare_attestation(statement: PathLike, source: PathLike, *, threads: int =
 def diff(a: PathLike, b: PathLike, *, threads: int = 0, log: Optional[Callable[[str], None]] = None,
          **options: Any) -> dict[str, Any]:
     """Compares the tensors and metadata of two sources of any format, as ``wfs diff`` does: `counts`, `tensors` and `keys`
-    that differ. The options are those for opening a source, and hold for both. Ctrl-C waits for the end."""
-    text = call_for_text(lib.wfs_diff, _context(threads, log).pointer, encode_path(a), encode_path(b),
-                         encode_words(_words(options)), path=(a, b))
+    that differ. The options are those for opening a source, and hold for both. Ctrl-C returns at once; the
+    work ends by itself."""
+    context = _context(threads, log)
+    text = left_alone(lambda: call_for_text(lib.wfs_diff, context.pointer, encode_path(a), encode_path(b),
+                                            encode_words(_words(options)), path=(a, b)))
     result: dict[str, Any] = json.loads(text)
     return result
 
@@ -333,14 +337,17 @@ class Model:
 
     def info(self) -> dict[str, Any]:
         """What ``wfs info --json`` prints: `architecture`, `family`, `tokenizer`, `parameters`, `files`, `notes` ... Plans
-        all files and opens all components; Ctrl-C waits for the end."""
-        result: dict[str, Any] = json.loads(call_for_text(lib.wfs_info_json, self._open_handle().pointer, path=self.source))
+        all files and opens all components; Ctrl-C returns at once; the work ends by itself."""
+        handle = self._open_handle()
+        text = left_alone(lambda: call_for_text(lib.wfs_info_json, handle.pointer, path=self.source))
+        result: dict[str, Any] = json.loads(text)
         return result
 
     def quantizations(self, *, all: bool = False) -> list[dict[str, Any]]:
         """What ``wfs info --quantization --json`` prints: `type`, `bytes`, `relative_error`, `recommended` ... of each quantized
-        GGUF, measured in a sample of the weights or in `all`. Ctrl-C waits for the end."""
-        text = call_for_text(lib.wfs_quantizations_json, self._open_handle().pointer, all, path=self.source)
+        GGUF, measured in a sample of the weights or in `all`. Ctrl-C returns at once; the work ends by itself."""
+        handle = self._open_handle()
+        text = left_alone(lambda: call_for_text(lib.wfs_quantizations_json, handle.pointer, all, path=self.source))
         result: list[dict[str, Any]] = json.loads(text)
         return result
 
@@ -371,16 +378,17 @@ class Model:
 
     def copy(self, path: PathLike, destination: PathLike, progress: Optional[Progress] = None) -> None:
         """Copies a file as ``wfs cp`` does. A regular file at `destination` is replaced when the copy is complete, and a
-        link's target is written. A device or a FIFO is written in place, a directory gets the file. `progress` takes the bytes that are written, and
-        the file's size; Ctrl-C, or an exception of `progress`, stops the copy and leaves nothing."""
+        link's target is written. A device or a FIFO is written in place, a directory gets the file. `progress` takes the
+        bytes that are written, and the file's size; Ctrl-C, or an exception of `progress`, stops the copy and leaves nothing."""
         with self.raw(path) as file:
             file.copy_to(destination, progress)
 
     def attest(self, *paths: PathLike) -> str:
         """The in-toto statement of ``wfs attest`` for files, and all files of directories: their SHA-256, and that of each
-        file they are made from. Reads them all; Ctrl-C waits for the end."""
-        text = call_for_text(lib.wfs_attest, self._open_handle().pointer, encode_words(paths), len(paths),
-                             path=(self.source, *paths))
+        file they are made from. Reads them all; Ctrl-C returns at once; the work ends by itself."""
+        handle = self._open_handle()
+        text: bytes = left_alone(lambda: call_for_text(lib.wfs_attest, handle.pointer, encode_words(paths), len(paths),
+                                                       path=(self.source, *paths)))
         return text.decode()
 
     def why(self, path: PathLike) -> Optional[str]:

@@ -1,5 +1,6 @@
 #include "models/family/gguf_model.h"
 
+#include "models/config/constants.h"
 #include "models/config/hparams.h"
 #include "models/family/model_builder.h"
 #include "models/relation/pattern.h"
@@ -64,13 +65,28 @@ const char *gguf_tensor_refusal(const char *name, size_t name_length, const stru
     return NULL;
 }
 
+/* Adds what transformers 5 leaves out of a text model's config.json. */
+static bool add_constants(struct model_builder *builder, struct error *error)
+{
+    const char *added;
+    if (!hparams_add_constants(builder->model->hparams, &added, error))
+        return false;
+    if (added != NULL)
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "config.json of transformers 5 lacks what its class always computes with, so the converter "
+                        "does not write it: wfs reads it with %s",
+                        added);
+    return true;
+}
+
 bool builder_adjust(struct model_builder *builder, struct error *error)
 {
     const struct family *family = builder->family;
     if (family->note != NULL)
         checkpoint_note(builder->model->checkpoint, family->tower != NULL ? SUBJECT_PROJECTOR : SUBJECT_GGUF, "%s",
                         family->note);
-    return (family->defaults == NULL || hparams_default(builder->model->hparams, family->defaults, error)) &&
+    return (family->tower != NULL || add_constants(builder, error)) &&
+           (family->defaults == NULL || hparams_default(builder->model->hparams, family->defaults, error)) &&
            (family->adjust == NULL || family->adjust(builder, error));
 }
 

@@ -106,9 +106,17 @@ static bool emit_attention(struct model_builder *builder, struct error *error)
     return true;
 }
 
+/* transformers 5 saves the numbers of experts also of models without: there, the layers' names tell. */
 static bool is_moe(const struct hparams *hparams)
 {
-    return hparams_get(hparams, "num_experts_per_tok") != NULL;
+    const struct json *types = hparams_get(hparams, "layers_block_type");
+    bool has_experts = false, has_dense = false;
+    for (const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL; type != NULL;
+         type = json_next(type)) {
+        has_experts |= json_string_is(type, "moe");
+        has_dense |= json_string_is(type, "mlp");
+    }
+    return hparams_get(hparams, "num_experts_per_tok") != NULL && (has_experts || !has_dense);
 }
 
 static bool emit_feed_forward(struct model_builder *builder, struct error *error)
@@ -138,6 +146,21 @@ static const struct key_row keys[] = {
 };
 
 static const struct key_row width_keys[] = {{.emit = emit_feed_forward}, {0}};
+
+/* Removes the numbers of experts that transformers 5 saves for a model without: llama.cpp would expect their tensors.
+ */
+static bool remove_experts(struct model_builder *builder, struct error *error)
+{
+    static const char *const counts[] = {"expert_count", "expert_used_count", "expert_group_count",
+                                         "expert_group_used_count"};
+    (void)error;
+    bool has_numbers = hparams_get(builder->model->hparams, "num_experts_per_tok") != NULL;
+    for (size_t i = 0; has_numbers && i < sizeof counts / sizeof *counts; i++)
+        gguf_kvs_remove(&builder->model->kvs, builder_key(builder, counts[i]));
+    return true;
+}
+
+static const struct key_row dense_keys[] = {{.emit = remove_experts}, {0}};
 
 static bool emit_predicted(struct model_builder *builder, struct error *error)
 {
@@ -293,7 +316,7 @@ const struct family nemotron_h_family = {
     .summary = "Nemotron-H",
     .hf = names,
     .tensors = {tensors, mamba2_backbone_tensors, decoder_tensors},
-    .keys = {base_keys, granite_keys, keys, width_keys},
+    .keys = {base_keys, granite_keys, keys, width_keys, dense_keys},
     .vocabs = {&bpe_vocab},
     .dropped_prefixes = prefixes,
     .forms = forms,

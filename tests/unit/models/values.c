@@ -75,6 +75,16 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\",\"vocab_size\":8,\"hidden_size\":16,"     \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":4,\"layer_norm_eps\":1e-5,"               \
     "\"max_position_embeddings\":8"
+#define SAVED ",\"transformers_version\":\"5.24.0\""
+#define COHERE2                                                                                                        \
+    "{\"architectures\":[\"Cohere2ForCausalLM\"],\"model_type\":\"cohere2\"," SIZES                                    \
+    "\"layer_norm_eps\":1e-5,\"logit_scale\":1.0,\"sliding_window\":4"
+#define NEMOTRON_H                                                                                                     \
+    "{\"architectures\":[\"NemotronHForCausalLM\"],\"model_type\":\"nemotron_h\"," SIZES                               \
+    "\"conv_kernel\":4,\"ssm_state_size\":2,\"n_groups\":1,\"mamba_num_heads\":2,\"mamba_head_dim\":2,"                \
+    "\"layer_norm_epsilon\":1e-5,\"num_experts_per_tok\":2,\"moe_intermediate_size\":2,\"n_routed_experts\":2,"        \
+    "\"moe_shared_expert_intermediate_size\":2,\"n_shared_experts\":1,\"norm_topk_prob\":true,"                        \
+    "\"routed_scaling_factor\":1.0,\"n_group\":1,\"layers_block_type\":["
 #define MINIMAX                                                                                                        \
     "{\"architectures\":[\"MiniMaxM2ForCausalLM\"],\"model_type\":\"minimax_m2\"," SIZES                               \
     "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"scoring_func\":\"sigmoid\""
@@ -202,6 +212,18 @@ static const struct {
     {DEEPSEEK3 "}", "deepseek2.expert_gating_func", ABSENT,
      .note = "-o override-kv=deepseek2.expert_gating_func=int:2"},
     {DEEPSEEK3 ",\"scoring_func\":\"sigmoid\"}", "deepseek2.expert_gating_func", 2},
+    /* What transformers 5 does not save: without it llama.cpp refuses the file, or weighs experts otherwise. */
+    {DEEPSEEK3 SAVED "}", "deepseek2.expert_gating_func", 2, .note = "reads it with {'scoring_func': 'sigmoid'}"},
+    {DEEPSEEK3 SAVED ",\"scoring_func\":\"softmax\"}", "deepseek2.expert_gating_func", 1},
+    {DOTS SAVED "}", "dots1.expert_gating_func", 2, .note = "of transformers 5 lacks"},
+    {EXAONE SAVED "}", "exaone-moe.expert_gating_func", 2, .note = "of transformers 5 lacks"},
+    {AFMOE "}", "afmoe.block_count", 1},
+    {AFMOE SAVED "}", "afmoe.block_count", 1, .note = "wfs reads it with {'route_norm': true}"},
+    {COHERE2 SAVED "}", "cohere2.rope.dimension_count", 2, .note = "of transformers 5 lacks"},
+    /* It saves numbers of experts for a Nemotron-H without experts, too. */
+    {NEMOTRON_H "\"mlp\"]}", "nemotron_h.feed_forward_length", 1},
+    {NEMOTRON_H "\"mlp\"]}", "nemotron_h.expert_count", ABSENT},
+    {NEMOTRON_H "\"moe\"]}", "nemotron_h_moe.expert_count", 2},
     {NEOX "}", "gptneox.rope.dimension_count", 2, "gpt_neox.embed_in"},
     {NEOX ",\"rotary_pct\":1.0}", "gptneox.rope.dimension_count", 8, "gpt_neox.embed_in"},
     /* As transformers 5 saves the share: transformers computes by it, the converter does not see it. */

@@ -236,3 +236,14 @@ const char *shape_text(const uint64_t *shape, unsigned rank, char *out, size_t c
         snprintf(out + used, capacity - used, "]");
     return out;
 }
+
+bool text_has_word(const char *list, const char *word, size_t length)
+{
+    for (list += strspn(list, " "); *list != '\0'; list += strspn(list, " ")) {
+        size_t n = strcspn(list, " ");
+        if (n == length && strncmp(list, word, length) == 0)
+            return true;
+        list += n;
+    }
+    return false;
+}

@@ -12,18 +12,6 @@ enum { MAX_SIZE = 1 << 28, MAX_NAMES = 4 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Reports whether a list of words has the first `length` bytes of `word`. */
-static bool has_word(const char *list, const char *word, size_t length)
-{
-    for (list += strspn(list, " "); *list != '\0'; list += strspn(list, " ")) {
-        size_t n = strcspn(list, " ");
-        if (n == length && strncmp(list, word, length) == 0)
-            return true;
-        list += n;
-    }
-    return false;
-}
-
 /* Keys. */
 
 /* Reports whether a value means "not this": null, false or empty, or only full attention for layer_types. */
@@ -47,7 +35,7 @@ static bool is_harmless(const struct json_member *member)
     bool is_known = false;
     for (const char *const *end = harmless_key_ends; *end != NULL; end++)
         is_known |= text_ends_with(member->key, *end);
-    return is_known || *member->key == '_' || has_word(harmless_keys, member->key, member->key_length) ||
+    return is_known || *member->key == '_' || text_has_word(harmless_keys, member->key, member->key_length) ||
            is_nothing(member->value);
 }
 
@@ -59,7 +47,7 @@ static bool has_fixed_value(const struct json *value, const char *values, size_t
     for (char *at = list; *at != '\0'; at++)
         if (*at == '|')
             *at = ' ';
-    return text != NULL && has_word(list, text, strlen(text));
+    return text != NULL && text_has_word(list, text, strlen(text));
 }
 
 static bool has_fixed_values(const struct known_class *known, const struct hparams *hparams, struct arena *arena)
@@ -89,7 +77,7 @@ static bool has_needed_keys(const struct known_class *known, const struct hparam
 
 static bool knows(const struct known_class *known, const char *key)
 {
-    return has_word(known->needs, key, strlen(key)) || has_word(known->knows, key, strlen(key));
+    return text_has_word(known->needs, key, strlen(key)) || text_has_word(known->knows, key, strlen(key));
 }
 
 /* Reports whether a part of each head is left without a rope, although the class has no such part. */

@@ -1,5 +1,6 @@
 #include "models/convert/unknown_family.h"
 
+#include "base/text.h"
 #include "models/family/family.h"
 #include "models/relation/pattern.h"
 
@@ -8,8 +9,8 @@
 
 static const char consequence[] = "llama.cpp refuses the file, as it does the converter's";
 
-/* Architectures whose layers may have no tensors, or whose tensors' names do not begin with "blk.". */
-static const char *const without_blocks[] = {"deci", "t5", "t5encoder", "wavtokenizer-dec"};
+/* Architectures whose layers may have no tensors or share them, or whose tensors' names do not begin with "blk.". */
+static const char *const without_blocks[] = {"deci", "hrm_text", "t5", "t5encoder", "wavtokenizer-dec"};
 
 /* Tensors that llama.cpp requires in every layer, and that some checkpoints have in a part of the layers. */
 static const struct {
@@ -17,6 +18,29 @@ static const struct {
 } required[] = {
     {"gemma3n", "blk.{}.attn_k.weight",
      "transformers 5 does not save the keys and values of layers that share others'"},
+    {"qwen2moe", "blk.{}.ffn_gate_inp.weight", "llama.cpp expects experts in all layers"},
+    {"qwen3moe", "blk.{}.ffn_gate_inp.weight", "llama.cpp expects experts in all layers"},
+};
+
+/* Tensors without which llama.cpp refuses a model, where the configuration may do without. */
+static const struct {
+    const char *architectures; /* separated by blanks */
+    const char *tensor;
+} needed[] = {
+    {"apertus gptneox nemotron olmo2 olmoe phi2 stablelm", "output.weight"},
+    {"gptneox", "blk.{}.attn_qkv.bias"},
+    {"jamba", "blk.{}.ssm_conv1d.bias"},
+    {"lfm2moe", "blk.{}.exp_probs_b.bias"},
+    {"starcoder2", "blk.{}.attn_output.bias"},
+};
+
+/* Tensors that the converter writes and llama.cpp does not know. */
+static const struct {
+    const char *architectures, *tensor;
+} unknown[] = {
+    {"arcee command-r gemma hunyuan-dense olmo qwen3 seed_oss smollm3", "blk.{}.attn_output.bias"},
+    {"arcee ernie4_5 seed_oss", "blk.{}.ffn_up.bias"},
+    {"smollm3", "rope_freqs.weight"},
 };
 
 /* Sizes that llama.cpp computes from keys, where a checkpoint's tensors may have others: a dimension of a tensor, the
@@ -27,12 +51,17 @@ static const struct expectation {
     const char *keys[2]; /* the second may be NULL */
     uint64_t times;
 } expectations[] = {
+    {"chatglm", "blk.{}.attn_q.weight", 0, {"embedding_length"}, 1},
+    {"cohere2", "blk.{}.attn_q.weight", 0, {"embedding_length"}, 1},
     {"dots1", "blk.{}.attn_k.weight", 0, {"attention.head_count", "attention.key_length"}, 1},
     {"ernie4_5-moe", "blk.{}.ffn_gate_shexp.weight", 0, {"expert_shared_feed_forward_length"}, 1},
+    {"exaone4", "blk.{}.attn_q.weight", 0, {"embedding_length"}, 1},
     {"gemma3n", "blk.{}.laurel_l.weight", 0, {NULL}, 64},
     {"gemma3n", "per_layer_token_embd.weight", 1, {"block_count"}, 256},
+    {"gpt2", "blk.{}.ffn_up.weight", 0, {"feed_forward_length"}, 1},
     {"granite", "blk.{}.ffn_gate.weight", 0, {"feed_forward_length"}, 1},
     {"granitehybrid", "blk.{}.ffn_gate.weight", 0, {"feed_forward_length"}, 1},
+    {"nemotron", "blk.{}.attn_q.weight", 0, {"embedding_length"}, 1},
     {"olmoe", "blk.{}.attn_k_norm.weight", 0, {"embedding_length"}, 1},
     {"phi2", "blk.{}.ffn_up.weight", 0, {"feed_forward_length"}, 1},
 };
@@ -149,6 +178,33 @@ static void note_sizes(const struct gguf_model *model, const char *architecture,
                         COMMAND_R_LAYERS_WITH_NORMS, n_layers, consequence);
 }
 
+/* Reports whether the model has a tensor of a pattern. */
+static bool has_tensor(const struct gguf_model *model, const char *pattern)
+{
+    uint64_t numbers[PATTERN_NUMBERS];
+    for (size_t i = 0; i < model->tensors->n_tensors; i++)
+        if (pattern_match(pattern, model->tensors->tensors[i].name, model->tensors->tensors[i].name_length, numbers))
+            return true;
+    return false;
+}
+
+/* Notes tensors that llama.cpp needs, and those that it does not know. */
+static void note_tensors(const struct gguf_model *model, const char *architecture)
+{
+    for (size_t i = 0; i < COUNT(needed); i++)
+        if (text_has_word(needed[i].architectures, architecture, strlen(architecture)) &&
+            !has_tensor(model, needed[i].tensor))
+            checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                            "there is no tensor %s, which llama.cpp needs in this architecture: %s", needed[i].tensor,
+                            consequence);
+    for (size_t i = 0; i < COUNT(unknown); i++)
+        if (text_has_word(unknown[i].architectures, architecture, strlen(architecture)) &&
+            has_tensor(model, unknown[i].tensor))
+            checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                            "llama.cpp does not know the tensor %s in this architecture: %s", unknown[i].tensor,
+                            consequence);
+}
+
 static bool has_blocks(const char *architecture)
 {
     for (size_t i = 0; i < COUNT(without_blocks); i++)
@@ -169,6 +225,7 @@ void loadable_note(const struct gguf_model *model)
     if (n_layers > 0 && n_layers <= MAX_LAYERS && has_blocks(architecture))
         note_layers(model, "blk.{}.*", NULL, n_layers, scratch);
     note_sizes(model, architecture, n_layers, scratch);
+    note_tensors(model, architecture);
     for (size_t i = 0; i < COUNT(required) && n_layers <= MAX_LAYERS; i++)
         if (strcmp(required[i].architecture, architecture) == 0)
             note_layers(model, required[i].tensor, required[i].reason, n_layers, scratch);

@@ -7,6 +7,7 @@
 #include "models/convert/fitting_class.h"
 #include "models/convert/kept_keys.h"
 #include "models/convert/unknown_family.h"
+#include "models/convert/unlike.h"
 #include "models/facts.h"
 #include "models/family/nvfp4.h"
 #include "models/family/tensors.h"
@@ -222,6 +223,8 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
             return false;
     gguf_set_u32(kvs, "general.quantization_version", QUANTIZATION_VERSION);
     nvfp4_write_weights_only(model);
+    if (family->tower == NULL && !family->drafts)
+        unlike_note(model);
     if (family->tower != NULL || model->lacks_vocab)
         return true;
     if (family->drafts)

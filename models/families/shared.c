@@ -161,18 +161,6 @@ static bool emit_causal(struct model_builder *builder, struct error *error)
 /* llama.cpp's rope base without the key rope.freq_base. */
 static const double default_rope_base = 10000;
 
-static void note_lost_scaling(const struct model_builder *builder)
-{
-    const struct gguf_model *model = builder->model;
-    const char *type = json_string(hparams_rope(model->hparams, "rope_type"), NULL);
-    if (type != NULL && strcmp(type, "default") != 0 &&
-        gguf_kvs_find(&model->kvs, builder_key(builder, "rope.scaling.type")) == NULL)
-        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
-                        "config.json scales the rope (%.32s), which the converter does not write for %s models: "
-                        "llama.cpp computes without the scaling",
-                        type, family_architecture(builder->family));
-}
-
 bool note_lost_rope(struct model_builder *builder, struct error *error)
 {
     const struct gguf_model *model = builder->model;
@@ -185,7 +173,6 @@ bool note_lost_rope(struct model_builder *builder, struct error *error)
                         "config.json has rope_theta %g, which the converter does not write for %s models: llama.cpp "
                         "computes with %g, so its answers differ; -o override-kv=%s=float:%g adds the value",
                         wanted, family_architecture(builder->family), base, key, wanted);
-    note_lost_scaling(builder);
     return true;
 }
 

@@ -68,8 +68,8 @@ bool rotary_of_head_dim(const struct model_builder *builder, double otherwise, d
 /* On the way back, returns config.json's name of expert_gating_func, in quotation marks; NULL if the key is absent. */
 const char *config_gating_function(const struct config_material *material);
 
-/* For families whose rope the converter does not write, a row after the other keys: notes a rope_theta and a scaling of
- * config.json that llama.cpp would need. */
+/* For families whose rope the converter does not write, a row after the other keys: notes a rope_theta of config.json
+ * that llama.cpp would need. */
 bool note_lost_rope(struct model_builder *builder, struct error *error);
 
 /* Adds rope_freqs.weight if the rope is scaled as in Llama 3. */

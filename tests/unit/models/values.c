@@ -85,6 +85,7 @@ enum { ABSENT = -1 };
     "\"layer_norm_epsilon\":1e-5,\"num_experts_per_tok\":2,\"moe_intermediate_size\":2,\"n_routed_experts\":2,"        \
     "\"moe_shared_expert_intermediate_size\":2,\"n_shared_experts\":1,\"norm_topk_prob\":true,"                        \
     "\"routed_scaling_factor\":1.0,\"n_group\":1,\"layers_block_type\":["
+#define QWEN(name, type) "{\"architectures\":[\"" name "ForCausalLM\"],\"model_type\":\"" type "\"," SIZES
 #define MINIMAX                                                                                                        \
     "{\"architectures\":[\"MiniMaxM2ForCausalLM\"],\"model_type\":\"minimax_m2\"," SIZES                               \
     "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"scoring_func\":\"sigmoid\""
@@ -253,7 +254,28 @@ static const struct {
     /* A value head of TRL. */
     {GEMMA2 "\"rope_theta\":1e4}", "gemma2.block_count", 1, "v_head.summary", .has_pieces = true,
      .note = "1 tensor of TRL's value head"},
+    /* What no key says: llama.cpp computes otherwise than transformers. */
+    {AFMOE ",\"mup_enabled\":false}", "afmoe.block_count", 1, .note = "llama.cpp scales the embedding"},
+    {QWEN("Qwen3Moe", "qwen3_moe") "\"norm_topk_prob\":false}", "qwen3moe.block_count", 1,
+     .note = "llama.cpp normalizes the weights"},
+    {QWEN("Qwen2", "qwen2") "\"use_sliding_window\":true,\"sliding_window\":4}", "qwen2.block_count", 1,
+     .note = "attends to all tokens of a text of more than 4"},
+    {QWEN("Qwen2", "qwen2") "\"hidden_act\":\"gelu\"}", "qwen2.block_count", 1, .note = "llama.cpp computes a SiLU"},
+    {QWEN("Qwen2", "qwen2") "\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2.0}}", "qwen2.block_count", 1,
+     .note = "scales the rope (dynamic)"},
+    {GEMMA3 "\"query_pre_attn_scalar\":3}", "gemma3.block_count", 1, .has_pieces = true,
+     .note = "divides scores by the root"},
+    {GEMMA3 "\"query_pre_attn_scalar\":2,\"layer_types\":[\"full_attention\"]}", "gemma3.block_count", 1,
+     .has_pieces = true, .note = "full attention in every layer of 6"},
+    {GRANITE "\"layer_types\":[\"mamba\"],\"position_embedding_type\":\"rope\"}", "granitehybrid.block_count", 1,
+     .note = "does not turn queries"},
+    {EXAONE4 "\"sliding_window\":4,\"layer_types\":[\"sliding_attention\"]}", "exaone4.block_count", 1,
+     .note = "only in models of 64 layers"},
     /* What llama.cpp refuses. */
+    {QWEN("SmolLM3", "smollm3") "\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,"
+                                "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8}}",
+     "smollm3.block_count", 1, .note = "does not know the tensor rope_freqs.weight"},
+    {NEOX "}", "gptneox.block_count", 1, "gpt_neox.embed_in", .note = "no tensor output.weight, which llama.cpp needs"},
     {FALCON("falcon") "\"multi_query\":true}", "falcon.block_count", 1, "transformer.word_embeddings",
      .note = "has no merges"},
     {"{\"architectures\":[\"PhiForCausalLM\"],\"model_type\":\"phi\",\"vocab_size\":6,\"hidden_size\":4,"

@@ -1,0 +1,206 @@
+#include "models/convert/unlike.h"
+
+#include "base/text.h"
+#include "models/config/hparams.h"
+#include "models/family/family.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum when {
+    IS_TRUE,
+    IS_FALSE,
+    IS_TEXT,      /* `value` */
+    IS_NOT_TEXT,  /* a text that is none of those in `value`, separated by blanks */
+    IS_NOT_NUMBER /* a number other than `number` */
+};
+
+#define SILU                                                                                                           \
+    "afmoe chatglm command-r cohere2 deepseek2 deepseek32 dots1 ernie4_5 ernie4_5-moe exaone4 exaone-moe glm4 "        \
+    "glm4moe granite granitemoe hunyuan-dense hunyuan-moe llama minimax-m2 mistral3 olmo olmo2 olmoe phi3 qwen2 "      \
+    "qwen2moe qwen3 qwen3moe seed_oss smollm3 stablelm"
+
+/* Hyperparameters, as in hparams_find(), or in hparams_rope() after "rope.". */
+static const struct {
+    const char *architectures; /* separated by blanks */
+    const char *key;
+    enum when when;
+    const char *value;
+    double number;
+    const char *computes; /* what llama.cpp does */
+} rows[] = {
+    {"afmoe", "mup_enabled", IS_FALSE, NULL, 0, "scales the embedding"},
+    {"arcee nemotron", "hidden_act", IS_NOT_TEXT, "relu2", 0, "squares a ReLU"},
+    {"bloom", "apply_residual_connection_post_layernorm", IS_TRUE, NULL, 0, "adds what comes before the norms"},
+    {"deepseek2 deepseek32", "rope_interleave", IS_FALSE, NULL, 0, "turns neighbouring elements"},
+    {"falcon-h1", "tie_word_embeddings", IS_TRUE, NULL, 0,
+     "scales the output by embedding_multiplier instead of lm_head_multiplier"},
+    {"gpt-oss", "rope.truncate", IS_FALSE, NULL, 0, "rounds the bounds of YaRN to whole elements"},
+    {"gpt2 starcoder", "scale_attn_by_inverse_layer_idx", IS_TRUE, NULL, 0,
+     "does not divide scores by a layer's number"},
+    {"gpt2 starcoder", "scale_attn_weights", IS_FALSE, NULL, 0, "divides scores by the root of a head's size"},
+    {"gpt2 starcoder", "activation_function", IS_NOT_TEXT, "gelu gelu_fast gelu_new gelu_pytorch_tanh", 0,
+     "computes a GELU"},
+    {"gptneox phi2 starcoder2", "hidden_act", IS_NOT_TEXT, "gelu gelu_fast gelu_new gelu_pytorch_tanh", 0,
+     "computes a GELU"},
+    {"granite granitemoe", "position_embedding_type", IS_TEXT, "nope", 0, "turns queries and keys"},
+    {"granitehybrid", "position_embedding_type", IS_TEXT, "rope", 0, "does not turn queries and keys"},
+    {"llama4", "attention_chunk_size", IS_NOT_NUMBER, NULL, 8192, "has chunks of 8192 tokens"},
+    {"minicpm3", "dim_model_base", IS_NOT_NUMBER, NULL, 256, "computes with 256"},
+    {"minicpm3", "scale_depth", IS_NOT_NUMBER, NULL, 1.4, "computes with 1.4"},
+    {"minicpm3", "scale_emb", IS_NOT_NUMBER, NULL, 12, "computes with 12"},
+    {"qwen2moe", "norm_topk_prob", IS_TRUE, NULL, 0, "does not normalize the weights of experts"},
+    {"qwen3moe", "norm_topk_prob", IS_FALSE, NULL, 0, "normalizes the weights of experts"},
+    {SILU, "hidden_act", IS_NOT_TEXT, "silu swish", 0, "computes a SiLU"},
+};
+
+/* Architectures whose layers have full attention at the end of each period, and windows otherwise. */
+static const struct {
+    const char *architecture;
+    uint64_t period;
+} periods[] = {{"afmoe", 4}, {"cohere2", 4}, {"gemma2", 2}, {"gemma3", 6}, {"gpt-oss", 2}};
+
+/* Model types whose classes have windows; those of Qwen and SmolLM 3 only with use_sliding_window. */
+static const char windowed[] = "mistral mixtral phimoe qwen2 qwen2_moe qwen3 qwen3_moe smollm3 starcoder2";
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static bool holds(enum when when, const struct json *found, const char *value, double number)
+{
+    double found_number;
+    const char *text = json_string(found, NULL);
+    switch (when) {
+    case IS_TRUE:
+        return json_is(found, JSON_TRUE);
+    case IS_FALSE:
+        return json_is(found, JSON_FALSE);
+    case IS_TEXT:
+        return json_string_is(found, value);
+    case IS_NOT_TEXT:
+        return text != NULL && !text_has_word(value, text, strlen(text));
+    case IS_NOT_NUMBER:
+        return json_double(found, &found_number) && found_number != number;
+    }
+    return false;
+}
+
+static void note(const struct gguf_model *model, const char *key, const char *computes)
+{
+    checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                    "no key of a GGUF says what %s in config.json does here: llama.cpp %s, and computes other values "
+                    "than transformers",
+                    key, computes);
+}
+
+static void note_rows(const struct gguf_model *model, const char *architecture)
+{
+    static const char rope[] = "rope.";
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        if (!text_has_word(rows[i].architectures, architecture, strlen(architecture)))
+            continue;
+        const char *key = rows[i].key;
+        bool is_rope = strncmp(key, rope, sizeof rope - 1) == 0;
+        const struct json *found =
+            is_rope ? hparams_rope(model->hparams, key + sizeof rope - 1) : hparams_get(model->hparams, key);
+        if (holds(rows[i].when, found, rows[i].value, rows[i].number))
+            note(model, key, rows[i].computes);
+    }
+}
+
+/* Notes layer_types in another order than llama.cpp assumes. */
+static void note_period(const struct gguf_model *model, const char *architecture, struct arena *scratch)
+{
+    const struct json *types = hparams_get(model->hparams, "layer_types");
+    const char *key = arena_printf(scratch, "%s.attention.sliding_window_pattern", architecture);
+    if (!json_is(types, JSON_ARRAY) || gguf_kvs_find(&model->kvs, key) != NULL)
+        return;
+    for (size_t i = 0; i < COUNT(periods); i++) {
+        uint64_t layer = 1, period = periods[i].period;
+        if (strcmp(periods[i].architecture, architecture) != 0)
+            continue;
+        for (const struct json *type = json_first(types); type != NULL; type = json_next(type), layer++)
+            if (json_string_is(type, "full_attention") != (layer % period == 0)) {
+                note(model, "layer_types",
+                     arena_printf(scratch,
+                                  "has full attention in every layer of %" PRIu64 ", and windows in the others",
+                                  period));
+                return;
+            }
+    }
+}
+
+/* Notes windows for which there is no key, where the context is larger. */
+static void note_window(const struct gguf_model *model, const char *architecture, struct arena *scratch)
+{
+    const struct hparams *hparams = model->hparams;
+    const char *type = json_string(hparams_get(hparams, "model_type"), NULL);
+    uint64_t window, length;
+    if (type == NULL || !text_has_word(windowed, type, strlen(type)) ||
+        json_is(hparams_get(hparams, "use_sliding_window"), JSON_FALSE) ||
+        !json_u64(hparams_get(hparams, "sliding_window"), &window) ||
+        !json_u64(hparams_get(hparams, "max_position_embeddings"), &length) || window >= length ||
+        gguf_kvs_find(&model->kvs, arena_printf(scratch, "%s.attention.sliding_window", architecture)) != NULL)
+        return;
+    note(model, "sliding_window",
+         arena_printf(scratch, "attends to all tokens of a text of more than %" PRIu64, window));
+}
+
+/* Notes windows of an EXAONE 4 of another size than 32B, the only one in which llama.cpp has windows. */
+static void note_exaone(const struct gguf_model *model, const char *architecture)
+{
+    enum { LAYERS_WITH_WINDOWS = 64 };
+    uint64_t window, n_layers;
+    if (strcmp(architecture, "exaone4") == 0 && json_u64(hparams_get(model->hparams, "sliding_window"), &window) &&
+        json_u64(hparams_get(model->hparams, "num_hidden_layers"), &n_layers) && n_layers != LAYERS_WITH_WINDOWS)
+        note(model, "sliding_window", "has windows only in models of 64 layers");
+}
+
+/* Notes a divisor of scores other than the root of a head's size, which llama.cpp takes for all but the largest of
+ * Gemma 2 and 3. */
+static void note_divisor(const struct gguf_model *model, const char *architecture)
+{
+    static const struct {
+        const char *architecture;
+        uint64_t largest; /* its layers */
+    } gemmas[] = {{"gemma2", 46}, {"gemma3", 62}};
+    const struct hparams *hparams = model->hparams;
+    double divisor, head_dim;
+    uint64_t n_layers;
+    if (!json_double(hparams_get(hparams, "query_pre_attn_scalar"), &divisor) ||
+        !json_double(hparams_get(hparams, "head_dim"), &head_dim) ||
+        !json_u64(hparams_get(hparams, "num_hidden_layers"), &n_layers) || divisor == head_dim)
+        return;
+    for (size_t i = 0; i < COUNT(gemmas); i++)
+        if (strcmp(gemmas[i].architecture, architecture) == 0 && gemmas[i].largest != n_layers)
+            note(model, "query_pre_attn_scalar", "divides scores by the root of a head's size");
+}
+
+/* Notes a scaling of the rope that neither a key nor a tensor has. */
+static void note_scaling(const struct gguf_model *model, const char *architecture, struct arena *scratch)
+{
+    static const char *const factors[] = {"rope_freqs.weight", "rope_factors_long.weight"};
+    const char *type = json_string(hparams_rope(model->hparams, "rope_type"), NULL);
+    if (type == NULL || text_has_word("default mrope", type, strlen(type)) ||
+        gguf_kvs_find(&model->kvs, arena_printf(scratch, "%s.rope.scaling.type", architecture)) != NULL)
+        return;
+    for (size_t i = 0; i < COUNT(factors); i++)
+        if (tensor_set_find_text(model->tensors, factors[i]) != NULL)
+            return;
+    checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                    "config.json scales the rope (%.32s), which the converter does not write for %s models: "
+                    "llama.cpp computes without the scaling",
+                    type, architecture);
+}
+
+void unlike_note(const struct gguf_model *model)
+{
+    struct arena *scratch = arena_new();
+    const char *architecture = family_architecture(model->family);
+    note_rows(model, architecture);
+    note_period(model, architecture, scratch);
+    note_window(model, architecture, scratch);
+    note_exaone(model, architecture);
+    note_divisor(model, architecture);
+    note_scaling(model, architecture, scratch);
+    arena_free(scratch);
+}

@@ -72,13 +72,34 @@ static bool emit_clamps(struct model_builder *builder, struct error *error)
     return layers_set_clamps(builder, hparams_get(builder->model->hparams, "swiglu_limit"), error);
 }
 
+/* Fills in the ratios that transformers 5 gives for each kind of layer. */
+static bool fill_rates(const struct model_builder *builder, struct layers *layers, struct error *error)
+{
+    const struct hparams *hparams = builder->model->hparams;
+    const struct json *rates = hparams_get(hparams, "compress_rates"), *types = hparams_get(hparams, "layer_types");
+    const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL;
+    for (uint64_t i = 0; i < layers->n && type != NULL; i++, type = json_next(type)) {
+        const char *name = json_string(type, NULL);
+        if (name == NULL ||
+            (strcmp(name, "sliding_attention") != 0 && !json_double(json_get(rates, name), &layers->values[i])))
+            return error_set(error, "config.json: compress_rates has no number for layer %" PRIu64 " of layer_types",
+                             i);
+    }
+    return true;
+}
+
 /* Sets the ratios of compression; the draft's layers do not compress. */
 static bool emit_ratios(struct model_builder *builder, struct error *error)
 {
     static const struct key_row rows[] = {{"attention.compress_ratios", GGUF_U32, REQUIRED, "compress_ratios"}, {0}};
+    const struct hparams *hparams = builder->model->hparams;
+    bool has_rates = hparams_get(hparams, "compress_ratios") == NULL && hparams_get(hparams, "compress_rates") != NULL;
     struct layers layers;
-    if (!builder->family->drafts)
+    if (!builder->family->drafts && !has_rates)
         return builder_emit(builder, rows, error);
+    if (!builder->family->drafts)
+        return layers_new(builder, &layers, error) && fill_rates(builder, &layers, error) &&
+               layers_set_i32(builder, "attention.compress_ratios", &layers, error);
     return layers_new(builder, &layers, error) && layers_set_i32(builder, "attention.compress_ratios", &layers, error);
 }
 
@@ -118,9 +139,47 @@ static bool merge_scaling(struct model_builder *builder, struct error *error)
     return done;
 }
 
+/* Puts the rope that transformers 5 names "compress", whose scaling is the model's, in the place of both. */
+static bool merge_ropes(struct model_builder *builder, struct error *error)
+{
+    struct hparams *hparams = builder->model->hparams;
+    const struct json *rope = json_get(hparams_get(hparams, "rope_parameters"), "compress");
+    struct buffer text = {0};
+    struct json_writer writer = {.out = &text, .compact = true};
+    if (!json_is(rope, JSON_OBJECT))
+        return true;
+    json_begin_object(&writer, NULL);
+    json_begin_object(&writer, "rope_parameters");
+    for (struct json_member member = {0}; json_next_member(rope, &member);)
+        if (strcmp(member.key, "rope_theta") != 0 && strcmp(member.key, "partial_rotary_factor") != 0) {
+            json_put_key(&writer, member.key, member.key_length);
+            json_put_edited(&writer, member.value, NULL, NULL);
+        }
+    json_end(&writer);
+    json_end(&writer);
+    bool done = hparams_put_first(hparams, (const char *)text.bytes, text.length, error);
+    buffer_free(&text);
+    return done;
+}
+
+/* Counts the first layers that look experts up, which transformers 5 names one by one. */
+static bool count_looked_up(struct model_builder *builder, struct error *error)
+{
+    struct hparams *hparams = builder->model->hparams;
+    const struct json *types = hparams_get(hparams, "mlp_layer_types");
+    uint64_t n = 0;
+    if (hparams_get(hparams, "num_hash_layers") != NULL || !json_is(types, JSON_ARRAY))
+        return true;
+    for (const struct json *type = json_first(types); json_string_is(type, "hash_moe"); type = json_next(type))
+        n++;
+    dimensions_set(&builder->dimensions, "looked_up", n);
+    return hparams_override(hparams, "num_hash_layers", n, error);
+}
+
 static bool adjust(struct model_builder *builder, struct error *error)
 {
-    return merge_scaling(builder, error) && nextn_count_blocks(builder, error);
+    return merge_ropes(builder, error) && merge_scaling(builder, error) && count_looked_up(builder, error) &&
+           nextn_count_blocks(builder, error);
 }
 
 /* Counts the layers that predict only in a file of their own. */
@@ -190,6 +249,22 @@ static const char *rename_predicting(struct arena *arena, const struct dimension
     return arena_printf(arena, "layers.%" PRIu64 ".%s", first + stage, rest);
 }
 
+/* Returns the published name of a tensor that transformers 5 saved, whose names are the published ones but for these.
+ */
+static const char *published_name(struct arena *arena, const char *name)
+{
+    static const char prefix[] = "model.";
+    static const char *const parts[][2] = {
+        {"embed_tokens.", "embed."}, {"hc_head.hc_", "hc_head_"}, {".attn.norm.", ".attn.kv_norm."}};
+    name += text_starts_with(name, prefix) ? sizeof prefix - 1 : 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *at = strstr(name, parts[i][0]);
+        if (at != NULL)
+            return arena_printf(arena, "%.*s%s%s", (int)(at - name), name, parts[i][1], at + strlen(parts[i][0]));
+    }
+    return name;
+}
+
 /* Leaves out image tensors, and the router's correction in layers that look experts up. */
 static const char *rename_tensor(struct arena *arena, const struct dimensions *dimensions, enum direction direction,
                                  const char *name)
@@ -197,6 +272,7 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     uint64_t numbers[PATTERN_NUMBERS];
     if (direction == BACKWARD)
         return name;
+    name = published_name(arena, name);
     if (text_starts_with(name, "aligner.") || text_starts_with(name, "image_"))
         return NULL;
     if (dimensions_get(dimensions, "only_mtp") != 0)

@@ -86,6 +86,18 @@ enum { ABSENT = -1 };
     "\"moe_shared_expert_intermediate_size\":2,\"n_shared_experts\":1,\"norm_topk_prob\":true,"                        \
     "\"routed_scaling_factor\":1.0,\"n_group\":1,\"layers_block_type\":["
 #define QWEN(name, type) "{\"architectures\":[\"" name "ForCausalLM\"],\"model_type\":\"" type "\"," SIZES
+#define DEEPSEEK4                                                                                                      \
+    "{\"architectures\":[\"DeepseekV4ForCausalLM\"],\"model_type\":\"deepseek_v4\"," SIZES                             \
+    "\"qk_rope_head_dim\":2,\"q_lora_rank\":4,\"o_lora_rank\":4,\"o_groups\":1,\"sliding_window\":4,"                  \
+    "\"n_routed_experts\":2,\"n_shared_experts\":1,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,"             \
+    "\"norm_topk_prob\":true,\"routed_scaling_factor\":1.5,\"swiglu_limit\":10.0,\"scoring_func\":\"sqrtsoftplus\","   \
+    "\"index_n_heads\":1,\"index_head_dim\":2,\"index_topk\":4,\"compress_rope_theta\":160000,\"hc_mult\":2,"          \
+    "\"hc_sinkhorn_iters\":20,\"hc_eps\":1e-6,\"num_nextn_predict_layers\":1,"                                         \
+    "\"layer_types\":[\"compressed_sparse_attention\"],\"mlp_layer_types\":[\"hash_moe\"],"                            \
+    "\"compress_rates\":{\"compressed_sparse_attention\":4,\"heavily_compressed_attention\":128},"                     \
+    "\"rope_parameters\":{\"main\":{\"rope_theta\":1e4,\"rope_type\":\"default\"},\"compress\":{\"rope_theta\":"       \
+    "160000,"                                                                                                          \
+    "\"rope_type\":\"yarn\",\"factor\":16.0,\"original_max_position_embeddings\":4}}}"
 #define MINIMAX                                                                                                        \
     "{\"architectures\":[\"MiniMaxM2ForCausalLM\"],\"model_type\":\"minimax_m2\"," SIZES                               \
     "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"scoring_func\":\"sigmoid\""
@@ -271,6 +283,11 @@ static const struct {
      .note = "does not turn queries"},
     {EXAONE4 "\"sliding_window\":4,\"layer_types\":[\"sliding_attention\"]}", "exaone4.block_count", 1,
      .note = "only in models of 64 layers"},
+    /* DeepSeek V4 under the names that transformers 5 gives tensors, layers and ropes. */
+    {DEEPSEEK4, "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32},
+    {DEEPSEEK4, "deepseek4.hash_layer_count", 1},
+    {DEEPSEEK4, "deepseek4.rope.scaling.original_context_length", 4},
+    {DEEPSEEK4, "deepseek4.block_count", 1, "model.layers.0.attn.norm"},
     /* What llama.cpp refuses. */
     {QWEN("SmolLM3", "smollm3") "\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,"
                                 "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8}}",

@@ -61,7 +61,7 @@ static const struct {
 } periods[] = {{"afmoe", 4}, {"cohere2", 4}, {"gemma2", 2}, {"gemma3", 6}, {"gpt-oss", 2}};
 
 /* Model types whose classes have windows; those of Qwen and SmolLM 3 only with use_sliding_window. */
-static const char windowed[] = "mistral mixtral phimoe qwen2 qwen2_moe qwen3 qwen3_moe smollm3 starcoder2";
+static const char windowed[] = "mistral mixtral phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe smollm3 starcoder2";
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -129,17 +129,18 @@ static void note_period(const struct gguf_model *model, const char *architecture
     }
 }
 
-/* Notes windows for which there is no key, where the context is larger. */
+/* Notes windows for which there is no key, where the context is larger; llama.cpp does not use Phi 3's. */
 static void note_window(const struct gguf_model *model, const char *architecture, struct arena *scratch)
 {
     const struct hparams *hparams = model->hparams;
     const char *type = json_string(hparams_get(hparams, "model_type"), NULL);
+    const char *key = arena_printf(scratch, "%s.attention.sliding_window", architecture);
+    bool has_key = strcmp(architecture, "phi3") != 0 && gguf_kvs_find(&model->kvs, key) != NULL;
     uint64_t window, length;
-    if (type == NULL || !text_has_word(windowed, type, strlen(type)) ||
+    if (has_key || type == NULL || !text_has_word(windowed, type, strlen(type)) ||
         json_is(hparams_get(hparams, "use_sliding_window"), JSON_FALSE) ||
         !json_u64(hparams_get(hparams, "sliding_window"), &window) ||
-        !json_u64(hparams_get(hparams, "max_position_embeddings"), &length) || window >= length ||
-        gguf_kvs_find(&model->kvs, arena_printf(scratch, "%s.attention.sliding_window", architecture)) != NULL)
+        !json_u64(hparams_get(hparams, "max_position_embeddings"), &length) || window >= length)
         return;
     note(model, "sliding_window",
          arena_printf(scratch, "attends to all tokens of a text of more than %" PRIu64, window));
@@ -153,6 +154,15 @@ static void note_exaone(const struct gguf_model *model, const char *architecture
     if (strcmp(architecture, "exaone4") == 0 && json_u64(hparams_get(model->hparams, "sliding_window"), &window) &&
         json_u64(hparams_get(model->hparams, "num_hidden_layers"), &n_layers) && n_layers != LAYERS_WITH_WINDOWS)
         note(model, "sliding_window", "has windows only in models of 64 layers");
+}
+
+/* Notes a base of Mellum's layers with windows, which llama.cpp does not read. */
+static void note_mellum(const struct gguf_model *model, const char *architecture)
+{
+    double base, base_of_windows;
+    if (strcmp(architecture, "mellum") == 0 && gguf_get_f64(&model->kvs, "mellum.rope.freq_base", &base) &&
+        gguf_get_f64(&model->kvs, "mellum.rope.freq_base_swa", &base_of_windows) && base != base_of_windows)
+        note(model, "rope_parameters.sliding_attention", "turns layers with windows by the base of the others");
 }
 
 /* Notes a divisor of scores other than the root of a head's size, which llama.cpp takes for all but the largest of
@@ -200,6 +210,7 @@ void unlike_note(const struct gguf_model *model)
     note_period(model, architecture, scratch);
     note_window(model, architecture, scratch);
     note_exaone(model, architecture);
+    note_mellum(model, architecture);
     note_divisor(model, architecture);
     note_scaling(model, architecture, scratch);
     arena_free(scratch);

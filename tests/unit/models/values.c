@@ -272,6 +272,11 @@ static const struct {
      .note = "llama.cpp normalizes the weights"},
     {QWEN("Qwen2", "qwen2") "\"use_sliding_window\":true,\"sliding_window\":4}", "qwen2.block_count", 1,
      .note = "attends to all tokens of a text of more than 4"},
+    {QWEN("Phi3", "phi3") "\"original_max_position_embeddings\":8,\"sliding_window\":4}", "phi3.block_count", 1,
+     .note = "attends to all tokens of a text of more than 4"},
+    {MELLUM "[\"sliding_attention\"],\"rope_parameters\":{\"full_attention\":{\"rope_theta\":5e5},"
+            "\"sliding_attention\":{\"rope_theta\":1e4}}}",
+     "mellum.block_count", 1, .note = "turns layers with windows by the base"},
     {QWEN("Qwen2", "qwen2") "\"hidden_act\":\"gelu\"}", "qwen2.block_count", 1, .note = "llama.cpp computes a SiLU"},
     {QWEN("Qwen2", "qwen2") "\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2.0}}", "qwen2.block_count", 1,
      .note = "scales the rope (dynamic)"},

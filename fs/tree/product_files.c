@@ -194,12 +194,10 @@ static void add_file(struct shown_product *lister, node_id root, const struct pr
     *added = (struct shown_file){file->of != NULL ? shown_of(tree, file->of) : lister, *file};
     if (file->write != NULL)
         tree_add_text(tree, directory, name, origin_of(added), write_text, added);
+    else if (file->artifact != NULL)
+        tree_add_file(tree, directory, name, plan_artifact, added);
     else
-        tree_add_file(tree, directory, name,
-                      file->artifact != NULL ? plan_artifact
-                      : file->make != NULL   ? plan
-                                             : plan_source,
-                      added);
+        tree_add_file(tree, directory, name, file->make != NULL ? plan : plan_source, added);
     expect_whole(tree, file);
     if (file->alias != NULL)
         tree_add_alias(tree, directory, name, file->alias);
@@ -270,12 +268,11 @@ static node_id defer_variant(struct shown_product *shown, node_id root, const ch
 
 static bool add_files(struct shown_product *shown, node_id directory, const void *variant, struct error *error)
 {
-    struct arena *scratch = arena_new();
-    struct product_list list = {.arena = tree_arena(shown->tree), .scratch = scratch};
+    struct product_list list = {.arena = tree_arena(shown->tree), .scratch = arena_new()};
     bool listed = list_files(shown, variant, &list, error);
     if (listed)
         add_list(shown, directory, &list);
-    arena_free(scratch);
+    arena_free(list.scratch);
     return listed;
 }
 
@@ -344,10 +341,9 @@ static bool add_root(struct shown_product *shown, struct error *error)
 bool product_files_add(struct tree *tree, const struct product *product, struct error *error)
 {
     struct shown_product *shown = shown_of(tree, product);
-    struct arena *scratch = arena_new();
-    struct product_list hints = {.arena = tree_arena(tree), .scratch = scratch};
+    struct product_list hints = {.arena = tree_arena(tree), .scratch = arena_new()};
     shown->is_offered = product->is_offered(&shown->input, &hints);
     add_list(shown, TREE_ROOT, &hints);
-    arena_free(scratch);
+    arena_free(hints.scratch);
     return !shown->is_offered || add_root(shown, error);
 }

@@ -7,20 +7,19 @@ names a file that is not there, fails the test.
 The convention: a block of `sh` is typed whole, in the `console` blocks the lines that begin with "$ ". Blocks of other kinds are output,
 files or other languages."""
 import http.server
+import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-import gguf
-import numpy
-import tiny_pipeline
 from interop import ROOT, WFS, check, done, serving, skip
 
 sys.path.insert(0, str(ROOT / "tests" / "data"))
@@ -79,7 +78,7 @@ def furnish(home):
     shutil.copytree(home / "inputs" / "fp8", home / "BASE")
     shutil.copytree(home / "inputs" / "fp8-lora", home / "ADAPTER")
     data("diffusion.py", "flux", home / "flux1-dev.safetensors")
-    tiny_pipeline.make(home / "PIPELINE")
+    data("diffusion.py", "pipeline", home / "PIPELINE")
     (home / "inputs" / "whisper").mkdir()
     data("whisper.py", home / "inputs" / "whisper")
     shutil.copytree(home / "inputs" / "whisper" / "hf", home / "openai" / "whisper-base")
@@ -101,20 +100,11 @@ def furnish(home):
 
 
 def matrix(home):
-    """What the stand-in of llama-imatrix leaves: importances of 1 for each matrix of MODEL."""
-    names = {t.name: t.shape[0] for t in gguf.GGUFReader(home / "other.gguf").tensors if len(t.shape) == 2}
-    writer = gguf.GGUFWriter(home / "inputs" / "imatrix.gguf", "imatrix")
-    writer.add_type("imatrix")
-    writer.add_array("imatrix.datasets", ["none"])
-    writer.add_uint32("imatrix.chunk_count", 1)
-    writer.add_uint32("imatrix.chunk_size", 512)
-    for name, columns in names.items():
-        writer.add_tensor(f"{name}.in_sum2", numpy.ones((1, columns), numpy.float32))
-        writer.add_tensor(f"{name}.counts", numpy.ones((1, 1), numpy.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    """What the stand-in of llama-imatrix leaves: importances of 1 for each matrix of MODEL, in the tool's older format."""
+    listed = subprocess.run([WFS, "cat", home / "other.gguf", "metadata.json"], check=True, capture_output=True).stdout
+    columns = {tensor["name"]: tensor["shape"][1] for tensor in json.loads(listed)["tensors"] if len(tensor["shape"]) == 2}
+    entries = [struct.pack(f"<i{len(name)}sii{n}f", len(name), name.encode(), 1, n, *[1.0] * n) for name, n in columns.items()]
+    (home / "inputs" / "imatrix.gguf").write_bytes(struct.pack("<i", len(entries)) + b"".join(entries))
 
 
 def blocks(page):

@@ -75,7 +75,7 @@ END
         [ "$("$WFS" cat "$OUT/$name.keras" assets/words.txt)" = "a b" ]
     done
     run -1 --separate-stderr "$WFS" ls "$OUT/none.keras"
-    [ "$stderr" = "wfs: none.keras: model.weights.h5 is missing" ]
+    [ "$stderr" = "wfs: $OUT/none.keras: model.weights.h5 is missing" ]
 }
 
 @test "shards of Keras are one model; a shard elsewhere is refused" {
@@ -89,11 +89,11 @@ END
     for shard in ../x.h5 "" /etc/passwd; do
         echo "{\"weight_map\": {\"/a\": [\"$shard\"]}}" >"$OUT/model.weights.json"
         run -1 --separate-stderr "$WFS" ls "$OUT"
-        [ "$stderr" = "wfs: model.weights.json: weight_map has a shard that is not a file name" ]
+        [ "$stderr" = "wfs: $OUT/model.weights.json: weight_map has a shard that is not a file name" ]
     done
     echo '{"weight_map": {}}' >"$OUT/model.weights.json"
     run -1 --separate-stderr "$WFS" ls "$OUT"
-    [ "$stderr" = "wfs: model.weights.json: the object weight_map is missing or empty" ]
+    [ "$stderr" = "wfs: $OUT/model.weights.json: the object weight_map is missing or empty" ]
 }
 
 @test "tf_model.h5 in a Hugging Face directory" {
@@ -140,14 +140,14 @@ END
     cp "$DATA/earliest.h5" "$OUT/tree.h5"
     damage "$OUT/tree.h5" TREE 5 9
     run -1 --separate-stderr "$WFS" ls "$OUT/tree.h5"
-    [[ "$stderr" =~ ^"wfs: tree.h5: address "[0-9]+": damaged: " ]]
+    [[ "$stderr" =~ ^"wfs: $OUT/tree.h5: address "[0-9]+": damaged: " ]]
     cp "$DATA/latest.h5" "$OUT/header.h5"
     damage "$OUT/header.h5" OHDR 6 255
     run -1 --separate-stderr "$WFS" ls "$OUT/header.h5"
-    [[ "$stderr" =~ ^"wfs: header.h5: address "[0-9]+": damaged: " ]]
+    [[ "$stderr" =~ ^"wfs: $OUT/header.h5: address "[0-9]+": damaged: " ]]
     head -c 20000 "$DATA/latest.h5" >"$OUT/short.h5"
     run -1 --separate-stderr "$WFS" ls "$OUT/short.h5"
-    [[ "$stderr" =~ ^"wfs: short.h5: truncated: the superblock gives "[0-9]+" bytes, but the file has 20000"$ ]]
+    [[ "$stderr" =~ ^"wfs: $OUT/short.h5: truncated: the superblock gives "[0-9]+" bytes, but the file has 20000"$ ]]
 }
 
 @test "a damaged chunk or index is an error of its tensor alone" {

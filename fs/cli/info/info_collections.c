@@ -3,9 +3,11 @@
 #include "base/text.h"
 #include "fs/cli/info/info_pages.h"
 #include "fs/cli/terminal.h"
+#include "sources/location.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Returns the class that the pipeline declares for a component, or else the class in its own configuration. */
 static const char *class_of(const struct component_profile *component)
@@ -70,6 +72,18 @@ static bool take_entry(void *context, uint64_t index, const char *name, const st
     return true;
 }
 
+/* Puts a source, or the value of an option, without what may be secret in a URL. */
+static void put_shown(const char *text)
+{
+    static const char mark[] = "://";
+    struct arena *arena = arena_new();
+    const char *shown = location_shown(text, arena), *first = strstr(shown, mark);
+    bool is_url = first != NULL && strspn(shown, "abcdefghijklmnopqrstuvwxyz0123456789") == (size_t)(first - shown);
+    bool has_others = first != NULL && (!is_url || strstr(first + 1, mark) != NULL);
+    text_put(has_others ? "..." : shown, stdout);
+    arena_free(arena);
+}
+
 void print_library(struct tree *tree, const char *source)
 {
     struct node_attributes models;
@@ -78,7 +92,7 @@ void print_library(struct tree *tree, const char *source)
     if (tree_lookup(tree, TREE_ROOT, "models", &models))
         tree_list_names(tree, models.id, 0, take_entry, &(struct listing){tree, NULL, &n_models});
     printf("%-*swfs mount -o library ", LABEL, "next");
-    text_put(source, stdout);
+    put_shown(source);
     puts(" ~/m");
 }
 
@@ -91,10 +105,10 @@ void print_next(struct tree *tree, const char *source, const struct options *opt
     for (size_t i = 0; i < options->asked.count; i++) {
         const struct asked_option *asked = &options->asked.items[i];
         printf("-o %s%s", asked->row->name, asked->value != NULL ? "=" : "");
-        text_put(asked->value != NULL ? asked->value : "", stdout);
+        put_shown(asked->value != NULL ? asked->value : "");
         putchar(' ');
     }
-    text_put(source, stdout);
+    put_shown(source);
     puts(has_file ? " gguf/" USUAL_GGUF " ." : " ~/m");
 }
 

@@ -21,7 +21,7 @@
 enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000, SHOWN_NAME = 200, SHOWN_SHAPE = 160 };
 
 /* The shortest text of a tensor that is valid. */
-static const char shortest_entry[] = "\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,0]}";
+#define SHORTEST_ENTRY "\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,0]}"
 
 /* The format's own list: wfs has more dtypes. */
 static const char *const dtype_names[] = {
@@ -300,7 +300,7 @@ static bool read_text(void *context, char *to, size_t length, struct error *erro
 /* Parses a copy: a mapping could change between check and use. */
 static bool read_header(struct reader *reader, size_t length, struct error *error)
 {
-    reader->tensors = memory_alloc((length / (sizeof shortest_entry - 1) + 1) * sizeof *reader->tensors);
+    reader->tensors = memory_alloc((length / (sizeof SHORTEST_ENTRY - 1) + 1) * sizeof *reader->tensors);
     if (!json_read_members(read_text, reader, length, take_entry, error))
         return reader->is_blamed ? false : error_prefix(error, "%s: header", reader->file);
     return true;

@@ -367,6 +367,9 @@ const struct family hy_v4_family = {
     .vocabs = {&bpe_vocab},
     .dimensions = {mla_dimensions},
     .defaults = MLA_DEFAULTS,
+    .note =
+        "llama.cpp turns neighbouring elements of Hunyuan 4's queries and keys, and transformers 5.24 the two halves "
+        "of those that it turns: with the same weights they compute other values",
     .add_dimensions = add_dimensions,
     .adjust = count_dense,
     .arrange = fix_types,

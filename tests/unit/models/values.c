@@ -293,6 +293,12 @@ static const struct {
     {DEEPSEEK4, "deepseek4.hash_layer_count", 1},
     {DEEPSEEK4, "deepseek4.rope.scaling.original_context_length", 4},
     {DEEPSEEK4, "deepseek4.block_count", 1, "model.layers.0.attn.norm"},
+    {"{\"architectures\":[\"HYV4ForCausalLM\"],\"model_type\":\"hy_v4\"," SIZES "\"q_lora_rank\":2,\"kv_lora_rank\":2,"
+     "\"qk_nope_head_dim\":2,\"qk_rope_head_dim\":2,\"v_head_dim\":2,\"n_routed_experts\":2,\"n_shared_experts\":1,"
+     "\"num_experts_per_tok\":1,\"moe_intermediate_size\":2,\"first_k_dense_replace\":1,\"hc_mult\":2,\"hc_eps\":1e-6,"
+     "\"hc_magnitude\":1.5,\"indexer_types\":[\"full\"],\"index_n_heads\":1,\"index_head_dim\":2,\"index_topk\":2,"
+     "\"routed_scaling_factor\":1.0,\"norm_topk_prob\":true}",
+     "hy_v4.block_count", 1, .note = "turns neighbouring elements of Hunyuan 4"},
     /* What llama.cpp refuses. */
     {QWEN("SmolLM3", "smollm3") "\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,"
                                 "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8}}",

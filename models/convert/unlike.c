@@ -156,6 +156,17 @@ static void note_exaone(const struct gguf_model *model, const char *architecture
         note(model, "sliding_window", "has windows only in models of 64 layers");
 }
 
+/* Notes norms of Llama 4's queries and keys, which llama.cpp has unless there are 128 experts, as in Maverick. */
+static void note_llama4(const struct gguf_model *model, const char *architecture)
+{
+    enum { EXPERTS_WITHOUT_NORMS = 128 };
+    const struct json *norms = hparams_get(model->hparams, "use_qk_norm");
+    uint64_t n_experts;
+    if (strcmp(architecture, "llama4") == 0 && json_u64(hparams_get(model->hparams, "num_local_experts"), &n_experts) &&
+        json_is(norms, n_experts == EXPERTS_WITHOUT_NORMS ? JSON_TRUE : JSON_FALSE))
+        note(model, "use_qk_norm", "normalizes queries and keys, but of models with 128 experts");
+}
+
 /* Notes a base of Mellum's layers with windows, which llama.cpp does not read. */
 static void note_mellum(const struct gguf_model *model, const char *architecture)
 {
@@ -210,6 +221,7 @@ void unlike_note(const struct gguf_model *model)
     note_period(model, architecture, scratch);
     note_window(model, architecture, scratch);
     note_exaone(model, architecture);
+    note_llama4(model, architecture);
     note_mellum(model, architecture);
     note_divisor(model, architecture);
     note_scaling(model, architecture, scratch);

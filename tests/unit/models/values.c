@@ -98,6 +98,10 @@ enum { ABSENT = -1 };
     "\"rope_parameters\":{\"main\":{\"rope_theta\":1e4,\"rope_type\":\"default\"},\"compress\":{\"rope_theta\":"       \
     "160000,"                                                                                                          \
     "\"rope_type\":\"yarn\",\"factor\":16.0,\"original_max_position_embeddings\":4}}}"
+#define LLAMA4(experts)                                                                                                \
+    "{\"architectures\":[\"Llama4ForCausalLM\"],\"model_type\":\"llama4_text\"," SIZES                                 \
+    "\"num_local_experts\":" #experts                                                                                  \
+    ",\"num_experts_per_tok\":1,\"intermediate_size_mlp\":4,\"interleave_moe_layer_step\":1,"
 #define MINIMAX                                                                                                        \
     "{\"architectures\":[\"MiniMaxM2ForCausalLM\"],\"model_type\":\"minimax_m2\"," SIZES                               \
     "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"scoring_func\":\"sigmoid\""
@@ -293,6 +297,8 @@ static const struct {
     {DEEPSEEK4, "deepseek4.hash_layer_count", 1},
     {DEEPSEEK4, "deepseek4.rope.scaling.original_context_length", 4},
     {DEEPSEEK4, "deepseek4.block_count", 1, "model.layers.0.attn.norm"},
+    {LLAMA4(2) "\"use_qk_norm\":false}", "llama4.block_count", 1, .note = "normalizes queries and keys, but"},
+    {LLAMA4(128) "\"use_qk_norm\":true}", "llama4.block_count", 1, .note = "normalizes queries and keys, but"},
     {"{\"architectures\":[\"HYV4ForCausalLM\"],\"model_type\":\"hy_v4\"," SIZES "\"q_lora_rank\":2,\"kv_lora_rank\":2,"
      "\"qk_nope_head_dim\":2,\"qk_rope_head_dim\":2,\"v_head_dim\":2,\"n_routed_experts\":2,\"n_shared_experts\":1,"
      "\"num_experts_per_tok\":1,\"moe_intermediate_size\":2,\"first_k_dense_replace\":1,\"hc_mult\":2,\"hc_eps\":1e-6,"

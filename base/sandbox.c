@@ -7,7 +7,6 @@
 #include <linux/fs.h>
 #include <linux/fuse.h>
 #include <linux/landlock.h>
-#include <linux/prctl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stddef.h>

@@ -18,7 +18,6 @@ enum {
 enum state { EMPTY, BUSY, READY, BROKEN };
 
 struct block {
-    struct body *body;
     enum state state;
     uint64_t first, length; /* in the file */
     char *bytes;            /* NULL until the block is used first */
@@ -117,10 +116,10 @@ static bool read_range(const struct body *body, uint64_t first, uint64_t length,
 
 /* Blocks that other threads make */
 
-static void make_block(void *context)
+static void make_block(void *context, void *item)
 {
-    struct block *block = context;
-    struct body *body = block->body;
+    struct body *body = context;
+    struct block *block = item;
     enum made made = way_to_make(&body->answer.file, block->first, block->length);
     bool done = read_range(body, block->first, block->length, block->bytes, &block->error);
     lock_take(&body->lock);
@@ -176,10 +175,9 @@ static struct block *begin_block(struct body *body, uint64_t first, bool is_awai
         return NULL;
     if (!allocate(body, block, is_awaited))
         return NULL;
-    block->body = body;
     block->first = first;
     block->length = length_of_block(body, first, block->capacity);
-    if (!waits_add(body->bodies->waits, make_block, block))
+    if (!waits_add(body->bodies->waits, make_block, body, block))
         return NULL;
     block->state = BUSY;
     body->n_users++;

@@ -294,9 +294,9 @@ static void answer_unavailable(struct exchange *exchange, const char *why)
     answer_fail(&exchange->answer, 503, NULL, "%s", why);
 }
 
-static void answer_and_resume(void *context)
+static void answer_and_resume(void *unused, void *item)
 {
-    struct exchange *exchange = context;
+    struct exchange *exchange = item;
     struct error error;
     if (!attempt(make_answer, exchange, &error))
         answer_unavailable(exchange, error.message);
@@ -309,7 +309,7 @@ static void answer_and_resume(void *context)
 static void answer_later(struct exchange *exchange, struct MHD_Connection *connection)
 {
     libmicrohttpd.suspend_connection(connection);
-    if (waits_add(exchange->server->bodies.waits, answer_and_resume, exchange))
+    if (waits_add(exchange->server->bodies.waits, answer_and_resume, NULL, exchange))
         return;
     answer_unavailable(exchange, "no thread can answer, or the server ends");
     exchange->has_answer = true;
@@ -581,7 +581,8 @@ struct server *server_start(const struct repositories *repositories, const struc
 {
     struct server *server = memory_alloc(sizeof *server);
     *server = (struct server){.repositories = repositories, .options = *options};
-    server->bodies = (struct bodies){waits_new(MAX_CONNECTIONS * BODY_BLOCKS), read_ahead_new(), &server->metrics};
+    server->bodies =
+        (struct bodies){waits_new(MAX_CONNECTIONS * BODY_BLOCKS, WAITS_IDLE), read_ahead_new(), &server->metrics};
     server->digests = digests_new(true, count_digest_bytes, &server->metrics);
     server->places = blob_places_new();
     if (start(server, error))

@@ -393,13 +393,13 @@ static void interrupt_reader(fuse_req_t req, void *interrupted)
 }
 
 /* Waits for a read's bytes and answers it. Ends the watch for interrupts before the reply, which frees the request. */
-static void read_when_here(void *context)
+static void read_when_here(void *unused, void *item)
 {
-    struct queued_read *read = context;
+    struct queued_read *read = item;
     struct awaiting awaiting = {.read = read};
-    struct error unused;
+    struct error unsaid;
     fuse_req_interrupt_func(read->req, interrupt_reader, &awaiting.interrupted);
-    attempt(await_bytes, &awaiting, &unused);
+    attempt(await_bytes, &awaiting, &unsaid);
     arrival_set_reader(NULL);
     fuse_req_interrupt_func(read->req, NULL, NULL);
     if (awaiting.has_failed)
@@ -416,7 +416,7 @@ static bool read_later(const struct serving *serving, const struct queued_read *
     if (copy == NULL)
         return false;
     *copy = *read;
-    if (waits_add(serving->remote_reads, read_when_here, copy))
+    if (waits_add(serving->remote_reads, read_when_here, NULL, copy))
         return true;
     free(copy);
     return false;
@@ -668,7 +668,7 @@ void serving_begin(struct serving *serving, const struct served *served, size_t 
     serving->served = served;
     serving->waiting = waiting_room_new(served->tree, answer_prepared);
     serving->reads = read_queue_new(n_readers);
-    serving->remote_reads = waits_new(MAX_WAITING_READS);
+    serving->remote_reads = waits_new(MAX_WAITING_READS, WAITS_IDLE);
     serving->ahead = read_ahead_new();
     sem_init(&serving->answering, 0, 0);
 }

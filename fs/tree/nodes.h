@@ -58,7 +58,7 @@ struct node {
     plan_function *plan;
     void *context;
     atomic_int state; /* enum plan_state; the size and origin of `file` are valid from PLANNED on */
-    bool prepared;    /* handed to the planner; the tree's lock guards this, and the next fields until PLANNED */
+    bool prepared;    /* handed to a thread; the tree's lock guards this, and the next fields until PLANNED */
     pthread_t planned_by;
     _Atomic(struct arena *) arena; /* holds the file's spans; NULL: node_spans() makes them */
     bool laying_out;               /* the spans are being made again; guarded by the lock */
@@ -125,7 +125,7 @@ struct tree {
     _Atomic(const struct source *) largest_whole; /* tree_largest_whole() without branches */
     struct release *releases;
     size_t n_releases;
-    struct planner *planner;
+    struct waits *plans;
     struct lock lock; /* guards the states of plans; not held while planning */
     struct event plan_ended;
     struct error outage; /* the last; its message is "" before; guarded by the lock */

@@ -1,4 +1,5 @@
-/* Plans of files. The first caller or a planner's thread makes a plan; a read repeats it if its spans were dropped. */
+/* Plans of files. The first caller or a thread of the tree makes a plan; a read repeats it if its spans were dropped.
+ */
 #include "base/attempt.h"
 #include "base/lock.h"
 #include "fs/tree/nodes.h"
@@ -236,7 +237,7 @@ bool node_prepare(struct tree *tree, struct node *node)
     bool begin = !node->prepared && node_plan_state(node) == UNPLANNED;
     node->prepared = true;
     lock_drop(&tree->lock);
-    if (begin && !planner_add(tree->planner, plan_prepared, tree, node))
+    if (begin && !waits_add(tree->plans, plan_prepared, tree, node))
         node_plan(tree, node);
     return node_plan_state(node) >= PLANNED;
 }

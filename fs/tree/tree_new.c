@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+enum { MOST_PLANS = 64 }; /* that threads make at a time */
+
 static struct dated_origin dated(const struct tree *tree, struct origin origin)
 {
     return (struct dated_origin){origin, file_time(origin.sources, origin.n_sources, &tree->options->file_request)};
@@ -34,7 +36,7 @@ struct tree *tree_empty(const struct checkpoint *checkpoint, const struct conten
         .checkpoint = checkpoint,
         .options = options,
         .arena = arena_new(),
-        .planner = planner_new(),
+        .plans = waits_new(MOST_PLANS, 0),
     };
     find_origins(tree);
     lock_init(&tree->lock);
@@ -52,7 +54,8 @@ void tree_free(struct tree *tree)
 {
     if (tree == NULL)
         return;
-    planner_free(tree->planner);
+    waits_drop(tree->plans);
+    waits_free(tree->plans);
     for (size_t i = 0; i < tree->n_branches; i++)
         if (tree->branches[i]->of == NULL)
             tree_free(tree->branches[i]->tree);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <unistd.h>
 
 enum { N_STALLED = 32, N_WORKS = 100, MOST_THREADS = 64 };
 
@@ -35,16 +36,16 @@ static bool never(void *context)
     return false;
 }
 
-static void answer(void *context)
+static void answer(void *context, void *item)
 {
-    (void)context;
+    (void)context, (void)item;
     count(&n_answered);
 }
 
-static void stall(void *context)
+static void stall(void *context, void *item)
 {
     struct error error;
-    (void)context;
+    (void)context, (void)item;
     count(&n_begun);
     if (!arrival_wait(never, NULL, NULL, &error) && error.code == ECANCELED)
         count(&n_given_up);
@@ -54,13 +55,42 @@ static bool add(struct waits *waits, wait_work *work, unsigned n_times)
 {
     bool added = true;
     while (n_times-- > 0)
-        added &= waits_add(waits, work, NULL);
+        added &= waits_add(waits, work, NULL, NULL);
     return added;
+}
+
+static void go_on(void *context, void *item)
+{
+    count(context);
+    await_count(item, 1);
+}
+
+/* Lets the first piece of work end when the drop has begun. */
+static void *release(void *released)
+{
+    usleep(50000);
+    count(released);
+    return NULL;
+}
+
+static void test_drop(void)
+{
+    unsigned n_started = 0, released = 0;
+    struct waits *waits = waits_new(1, 0);
+    pthread_t thread;
+    CHECK(waits_add(waits, go_on, &n_started, &released) && waits_add(waits, go_on, &n_started, &released));
+    await_count(&n_started, 1);
+    CHECK(pthread_create(&thread, NULL, release, &released) == 0);
+    waits_drop(waits);
+    CHECK_NAMED(n_started == 1, "work that no thread has begun is dropped, and the rest awaited");
+    pthread_join(thread, NULL);
+    CHECK(!waits_add(waits, go_on, &n_started, &released));
+    waits_free(waits);
 }
 
 int main(void)
 {
-    struct waits *waits = waits_new(MOST_THREADS);
+    struct waits *waits = waits_new(MOST_THREADS, WAITS_IDLE);
     CHECK(add(waits, stall, N_STALLED));
     await_count(&n_begun, N_STALLED);
     CHECK_NAMED(add(waits, answer, N_WORKS), "work is done beside work that stalls");
@@ -71,7 +101,8 @@ int main(void)
     waits_end(waits);
     CHECK_NAMED(n_begun == N_WORKS && n_given_up == N_WORKS, "each that stalled or was queued ends");
     CHECK(n_answered == N_WORKS);
-    CHECK_NAMED(!waits_add(waits, answer, NULL), "no work is taken after the end");
+    CHECK_NAMED(!waits_add(waits, answer, NULL, NULL), "no work is taken after the end");
     waits_free(waits);
+    test_drop();
     return check_done();
 }

@@ -17,7 +17,7 @@
 #include "models/layouts/expression.h"
 #include "models/layouts/key_names.h"
 #include "models/layouts/layout_file.h"
-#include "models/relation/facts.h"
+#include "models/relation/dimensions.h"
 
 enum { SCOPE_MAX_LOCALS = 16 };
 

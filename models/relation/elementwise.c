@@ -1,6 +1,6 @@
 #include "models/relation/elementwise.h"
 
-#include "models/relation/facts.h"
+#include "models/relation/dimensions.h"
 #include "quant/arithmetic/torch_functions.h"
 #include "quant/views/unpack.h"
 

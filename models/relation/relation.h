@@ -20,8 +20,8 @@
 #pragma once
 
 #include "formats/tensor_set.h"
+#include "models/relation/dimensions.h"
 #include "models/relation/elementwise.h"
-#include "models/relation/facts.h"
 #include "models/relation/pattern.h"
 
 struct relation_row {

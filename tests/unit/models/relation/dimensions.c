@@ -1,5 +1,5 @@
 /* Facts: what is set, and what config.json says in the words of different families. */
-#include "models/relation/facts.h"
+#include "models/relation/dimensions.h"
 
 #include "tests/unit/check.h"
 

@@ -3,7 +3,7 @@
 #include "models/relation/elementwise.h"
 
 #include "base/encodings.h"
-#include "models/relation/facts.h"
+#include "models/relation/dimensions.h"
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 

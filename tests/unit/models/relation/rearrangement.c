@@ -1,7 +1,7 @@
 /* Rearrangements against numpy, in both directions, and notations and shapes that are refused. */
 #include "models/relation/rearrangement.h"
+#include "models/relation/dimensions.h"
 #include "models/relation/elementwise.h"
-#include "models/relation/facts.h"
 #include "quant/views/block_views.h"
 #include "quant/views/convert.h"
 #include "quant/views/norms.h"

@@ -1,4 +1,4 @@
-#include "models/relation/facts.h"
+#include "models/relation/dimensions.h"
 
 #include <assert.h>
 #include <string.h>

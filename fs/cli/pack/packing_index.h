@@ -10,10 +10,6 @@ struct index_member {
     struct archive_blob manifest;
 };
 
-/* Puts a descriptor; with a name, that of a member's manifest. */
-void index_put_descriptor(struct json_writer *writer, const char *key, const char *type,
-                          const struct archive_blob *blob, const char *name);
-
 /* Replaces the index by one of these members. */
 bool index_write(struct blobs *blobs, const struct index_member *members, size_t n_members, struct error *error);
 

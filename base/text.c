@@ -220,6 +220,14 @@ bool text_ends_with(const char *text, const char *ending)
     return length >= ending_length && memcmp(text + length - ending_length, ending, ending_length) == 0;
 }
 
+bool text_is_one_of(const char *text, const char *const *texts, size_t n_texts)
+{
+    for (size_t i = 0; i < n_texts; i++)
+        if (strcmp(texts[i], text) == 0)
+            return true;
+    return false;
+}
+
 const char *text_last(const char *text, size_t length, char byte)
 {
     while (length > 0 && text[length - 1] != byte)

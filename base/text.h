@@ -38,6 +38,9 @@ size_t text_columns(const char *text);
 bool text_starts_with(const char *text, const char *beginning);
 bool text_ends_with(const char *text, const char *ending);
 
+/* Reports whether a text is among the texts of an array. */
+bool text_is_one_of(const char *text, const char *const *texts, size_t n_texts);
+
 /* Reports whether a word is among those of a list, separated by blanks. */
 bool text_has_word(const char *list, const char *word, size_t length);
 

@@ -42,26 +42,18 @@ static const char *const f16_names[] = {"token_embd.weight", "per_layer_token_em
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool is_one_of(const char *name, const char *const *names, size_t n_names)
-{
-    for (size_t i = 0; i < n_names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool stays_f32(const struct gguf_model *model, const struct tensor *tensor)
 {
     uint64_t numbers[PATTERN_NUMBERS], renumbered_from = model->renumbered_from;
     if (model->family != NULL && model->family->matrices_alike)
         return false;
     if (!pattern_match("blk.{}.*", tensor->name, tensor->name_length, numbers))
-        return is_one_of(tensor->name, f32_names, COUNT(f32_names)) ||
+        return text_is_one_of(tensor->name, f32_names, COUNT(f32_names)) ||
                pattern_match("posnet.{}.norm1.weight", tensor->name, tensor->name_length, numbers) ||
                pattern_match("posnet.{}.norm2.weight", tensor->name, tensor->name_length, numbers);
     const char *rest = strchr(tensor->name + strlen("blk."), '.');
     return (renumbered_from == 0 || numbers[0] < renumbered_from) &&
-           is_one_of(rest, f32_names_in_layers, COUNT(f32_names_in_layers));
+           text_is_one_of(rest, f32_names_in_layers, COUNT(f32_names_in_layers));
 }
 
 static bool is_f16_or_f32(const struct family *family, const struct tensor *tensor)
@@ -71,7 +63,7 @@ static bool is_f16_or_f32(const struct family *family, const struct tensor *tens
     for (; own != NULL && *own != NULL; own++)
         if (pattern_match(*own, tensor->name, tensor->name_length, numbers))
             return true;
-    return is_one_of(tensor->name, patch_names, COUNT(patch_names));
+    return text_is_one_of(tensor->name, patch_names, COUNT(patch_names));
 }
 
 const struct dtype *gguf_stored_type(const struct gguf_model *model, const struct tensor *tensor)
@@ -113,7 +105,7 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
     if (!is_weight)
         return &f32_dtype;
     const struct dtype *wanted = dtype_by_name(outtype->dtype);
-    if (outtype->is_ternary && is_one_of(name, f16_names, COUNT(f16_names)))
+    if (outtype->is_ternary && text_is_one_of(name, f16_names, COUNT(f16_names)))
         wanted = &f16_dtype;
     return convert_possible(tensor->view, encoding_of(wanted), &reason) ? wanted : &f16_dtype;
 }

@@ -65,14 +65,6 @@ static const char *const past_architectures[] = {"deepseek4", "dflash", "jamba"}
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool is_one_of(const char *name, const char *const *names, size_t n_names)
-{
-    for (size_t i = 0; i < n_names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* The tensors of a layer that are joined: q, k, v and their biases. */
 static const char *const parts[] = {"attn_q.weight", "attn_k.weight", "attn_v.weight",
                                     "attn_q.bias",   "attn_k.bias",   "attn_v.bias"};
@@ -118,7 +110,7 @@ struct fusible fusion_find(const struct model_builder *builder, const struct rel
     const struct converter_options *options = &builder->model->references.converter;
     const char *architecture = family_architecture(builder->family);
     if (!options->fuses_qkv || builder->family->tower != NULL ||
-        !is_one_of(architecture, qkv_architectures, COUNT(qkv_architectures)))
+        !text_is_one_of(architecture, qkv_architectures, COUNT(qkv_architectures)))
         return (struct fusible){0};
     struct fusible fusible = {.n_layers = job->set->n_tensors}; /* a layer has at least one */
     fusible.marks = arena_array(job->arena, fusible.n_layers + 1, 1);
@@ -227,7 +219,7 @@ static bool fuse_gate_up(struct model_builder *builder, struct error *error)
             tensor_set_add(set, tensor);
             continue;
         }
-        if (!is_one_of(architecture, gate_up_architectures, COUNT(gate_up_architectures)))
+        if (!text_is_one_of(architecture, gate_up_architectures, COUNT(gate_up_architectures)))
             return error_set(error, "option fuse: the converter's --fuse-gate-up-exps fails for the architecture %s",
                              architecture);
         const struct tensor *other = find(before, other_name, &place);
@@ -252,7 +244,7 @@ static bool fuse_gate_up(struct model_builder *builder, struct error *error)
 
 bool fusion_apply(struct model_builder *builder, const struct fusible *fusible, struct error *error)
 {
-    bool is_past = is_one_of(family_architecture(builder->family), past_architectures, COUNT(past_architectures));
+    bool is_past = text_is_one_of(family_architecture(builder->family), past_architectures, COUNT(past_architectures));
     if (builder->family->tower != NULL)
         return true;
     return (fusible->marks == NULL || fuse_qkv(builder, fusible, error)) &&

@@ -214,16 +214,25 @@ static bool pocket_write_keys(struct gguf_kvs *kvs, const struct vocab_input *in
     return listed;
 }
 
-static enum vocab_result pocket_add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+/* Writes the keys of the model in a side file. */
+static enum vocab_result add_model(struct gguf_kvs *kvs, const struct vocab_input *input, const char *name,
+                                   bool (*write)(struct gguf_kvs *kvs, const struct vocab_input *input,
+                                                 const sentencepiece_model *model, struct error *error),
+                                   struct error *error)
 {
     sentencepiece_model *model;
-    enum vocab_result result = sentencepiece_load(input->checkpoint, "tokenizer.model", &model, error);
+    enum vocab_result result = sentencepiece_load(input->checkpoint, name, &model, error);
     if (result != VOCAB_ADDED)
         return result;
-    if (!pocket_write_keys(kvs, input, model, error))
+    if (!write(kvs, input, model, error))
         result = VOCAB_FAILED;
     sentencepiece_free(model);
     return result;
+}
+
+static enum vocab_result pocket_add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
+{
+    return add_model(kvs, input, "tokenizer.model", pocket_write_keys, error);
 }
 
 const struct vocab pocket_vocab = {.name = "Pocket TTS's SentencePiece", .file = "tokenizer.model", .add = pocket_add};
@@ -328,16 +337,8 @@ static bool write_json(struct gguf_kvs *kvs, const struct vocab_input *input, co
 
 static enum vocab_result xlmr_add(struct gguf_kvs *kvs, const struct vocab_input *input, struct error *error)
 {
-    sentencepiece_model *model;
-    enum vocab_result result = sentencepiece_load(input->checkpoint, "sentencepiece.bpe.model", &model, error);
-    if (result == VOCAB_ABSENT)
-        return hf_vocabulary_add(kvs, input, hf_unigram_fits, write_json, error);
-    if (result != VOCAB_ADDED)
-        return result;
-    if (!write_model(kvs, input, model, error))
-        result = VOCAB_FAILED;
-    sentencepiece_free(model);
-    return result;
+    enum vocab_result result = add_model(kvs, input, "sentencepiece.bpe.model", write_model, error);
+    return result == VOCAB_ABSENT ? hf_vocabulary_add(kvs, input, hf_unigram_fits, write_json, error) : result;
 }
 
 const struct vocab xlmr_vocab = {.name = "XLM-RoBERTa's Unigram", .file = "tokenizer.json", .add = xlmr_add};

@@ -102,6 +102,30 @@ static bool tell(const struct copy *copy, size_t length, size_t n_written, struc
     return error_set_code(error, ECANCELED);
 }
 
+/* What a thread does to a chunk that others wait for, the chunk or its failure: an attempt of its own. */
+struct working {
+    struct copy *copy;
+    size_t index;
+    struct chunk *chunk;
+    struct error *error;
+    bool done;
+};
+
+static void try_to_write(void *context)
+{
+    struct working *working = context;
+    struct copy *copy = working->copy;
+    working->done = write_chunk(copy, working->chunk, working->index, working->error) &&
+                    tell(copy, working->chunk->length, working->index + 1, working->error);
+}
+
+static bool work_on_chunk(struct copy *copy, size_t index, struct chunk *chunk, void work(void *context),
+                          struct error *error)
+{
+    struct working working = {copy, index, chunk, error, false};
+    return attempt(work, &working, error) && working.done;
+}
+
 /* Writes the chunks that are ready, unless another thread is writing: two writers would wait for each other at the
  * file's lock, and taking turns after each chunk would lose the core's cache. */
 static void write_ready(struct copy *copy)
@@ -114,9 +138,7 @@ static void write_ready(struct copy *copy)
             break;
         copy->writing = true;
         lock_drop(&copy->lock);
-        bool written =
-            write_chunk(copy, chunk, copy->n_written, &error) && tell(copy, chunk->length, copy->n_written + 1, &error);
-        if (!written)
+        if (!work_on_chunk(copy, copy->n_written, chunk, try_to_write, &error))
             fail(copy, &error);
         lock_take(&copy->lock);
         copy->writing = chunk->ready = false;
@@ -165,25 +187,10 @@ static bool read_chunk(const struct copy *copy, size_t index, struct chunk *chun
     return vfile_iov(copy->file, offset, chunk->length, chunk->iov, &chunk->count, chunk->bytes, error);
 }
 
-struct making {
-    const struct copy *copy;
-    size_t index;
-    struct chunk *chunk;
-    struct error *error;
-    bool done;
-};
-
-static void try_chunk(void *context)
+static void try_to_read(void *context)
 {
-    struct making *making = context;
-    making->done = read_chunk(making->copy, making->index, making->chunk, making->error);
-}
-
-/* Makes a chunk that was taken. An attempt of its own: other threads wait for the chunk, or for the failure. */
-static bool make_chunk(const struct copy *copy, size_t index, struct chunk *chunk, struct error *error)
-{
-    struct making making = {copy, index, chunk, error, false};
-    return attempt(try_chunk, &making, error) && making.done;
+    struct working *working = context;
+    working->done = read_chunk(working->copy, working->index, working->chunk, working->error);
 }
 
 static void make_chunks(void *context, size_t unused)
@@ -192,7 +199,7 @@ static void make_chunks(void *context, size_t unused)
     struct chunk *chunk;
     struct error error;
     for (size_t index; (chunk = take_chunk(copy, &index)) != NULL; write_ready(copy)) {
-        if (!make_chunk(copy, index, chunk, &error)) {
+        if (!work_on_chunk(copy, index, chunk, try_to_read, &error)) {
             fail(copy, &error);
             return;
         }

@@ -10,7 +10,8 @@ struct attempt {
     jmp_buf end;
     struct attempt_part *parts; /* the last added first */
     struct lock *held[MAX_HELD];
-    size_t n_held, n_bytes;
+    size_t n_held;
+    volatile size_t n_bytes; /* read after longjmp() */
     unsigned n_forbidden;
 };
 

@@ -2,8 +2,8 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
+#include "text/xml_read.h"
 
-#include <expat.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,27 +29,16 @@ static const struct element elements[] = {
     {"Error", "Region", REGION},
 };
 
-enum { MAX_DEPTH = 16 };
-
 struct reading {
-    XML_Parser parser;
     struct arena *arena;
-    const char *names[MAX_DEPTH]; /* of the open elements that the table knows; NULL: of others */
+    const char *names[XML_MOST_DEPTH]; /* of the open elements that the table knows; NULL: of others */
     unsigned depth;
     const char *fields[N_FIELDS];
     const struct element *open; /* whose text is being read */
     struct buffer text;
     struct s3_object *objects;
     size_t n_objects;
-    const char *failure;
 };
-
-static void fail(struct reading *reading, const char *why)
-{
-    if (reading->failure == NULL)
-        reading->failure = why;
-    XML_StopParser(reading->parser, XML_FALSE);
-}
 
 /* The name without a namespace prefix, as the table writes it; NULL for other elements. */
 static const char *known_name(const char *name)
@@ -71,30 +60,27 @@ static const struct element *find_element(const char *parent, const char *name)
     return NULL;
 }
 
-static void begin_element(void *context, const XML_Char *name, const XML_Char **attributes)
+static const char *begin_element(void *context, const char *name)
 {
     struct reading *reading = context;
-    if (reading->depth == MAX_DEPTH) {
-        fail(reading, "its elements are nested too deeply");
-        return;
-    }
     const char *known = known_name(name), *parent = reading->depth > 0 ? reading->names[reading->depth - 1] : NULL;
     reading->names[reading->depth++] = known;
     reading->open = find_element(parent, known);
     reading->text.length = 0;
     if (known != NULL && strcmp(known, "Contents") == 0)
         reading->fields[KEY] = reading->fields[SIZE] = reading->fields[ETAG] = reading->fields[LAST_MODIFIED] = NULL;
+    return NULL;
 }
 
-static void take_text(void *context, const XML_Char *text, int length)
+static const char *take_text(void *context, const char *text, size_t length)
 {
     struct reading *reading = context;
     if (reading->open == NULL)
-        return;
-    if (reading->text.length + (size_t)length > MAX_TEXT)
-        fail(reading, "an element is longer than 64 KiB");
-    else
-        buffer_append(&reading->text, text, (size_t)length);
+        return NULL;
+    if (reading->text.length + length > MAX_TEXT)
+        return "an element is longer than 64 KiB";
+    buffer_append(&reading->text, text, length);
+    return NULL;
 }
 
 /* Decodes a key as encoding-type=url writes it; NULL if it has a NUL byte or a '%' without two digits. */
@@ -129,26 +115,23 @@ static bool read_size(const char *text, uint64_t *ret_size)
     return *text != '\0';
 }
 
-static void add_object(struct reading *reading)
+static const char *add_object(struct reading *reading)
 {
     struct s3_object object = {.etag = reading->fields[ETAG], .last_modified = reading->fields[LAST_MODIFIED]};
     const char *key = reading->fields[KEY], *size = reading->fields[SIZE];
-    if (key == NULL || size == NULL || !read_size(size, &object.size)) {
-        fail(reading, "an object has no key or no size");
-        return;
-    }
+    if (key == NULL || size == NULL || !read_size(size, &object.size))
+        return "an object has no key or no size";
     object.key = decode_key(key, reading->arena);
-    if (object.key == NULL) {
-        fail(reading, "a key is not percent-encoded, or has a NUL byte");
-        return;
-    }
+    if (object.key == NULL)
+        return "a key is not percent-encoded, or has a NUL byte";
     if (text_ends_with(object.key, "/"))
-        return;
+        return NULL;
     reading->objects = memory_grow(reading->objects, reading->n_objects, sizeof *reading->objects);
     reading->objects[reading->n_objects++] = object;
+    return NULL;
 }
 
-static void end_element(void *context, const XML_Char *name)
+static const char *end_element(void *context, const char *name)
 {
     struct reading *reading = context;
     if (reading->open != NULL)
@@ -156,32 +139,14 @@ static void end_element(void *context, const XML_Char *name)
             arena_strndup(reading->arena, (const char *)reading->text.bytes, reading->text.length);
     reading->open = NULL;
     reading->depth--;
-    if (strcmp(name, "Contents") == 0)
-        add_object(reading);
+    return strcmp(name, "Contents") == 0 ? add_object(reading) : NULL;
 }
 
-static void refuse_document_type(void *context, const XML_Char *name, const XML_Char *system_id,
-                                 const XML_Char *public_id, int has_internal_subset)
+/* Returns NULL, or why the answer cannot be read. The caller frees `objects` and `text`. */
+static const char *parse(struct reading *reading, const char *text, size_t length)
 {
-    fail(context, "it has a document type");
-}
-
-/* The caller frees `objects` and `text`. */
-static bool parse(struct reading *reading, const char *text, size_t length)
-{
-    reading->parser = XML_ParserCreate("UTF-8");
-    if (reading->parser == NULL || length > INT32_MAX) {
-        reading->failure = "there is no memory to read it";
-        return false;
-    }
-    XML_SetUserData(reading->parser, reading);
-    XML_SetElementHandler(reading->parser, begin_element, end_element);
-    XML_SetCharacterDataHandler(reading->parser, take_text);
-    XML_SetStartDoctypeDeclHandler(reading->parser, refuse_document_type);
-    if (XML_Parse(reading->parser, text, (int)length, XML_TRUE) != XML_STATUS_OK && reading->failure == NULL)
-        reading->failure = XML_ErrorString(XML_GetErrorCode(reading->parser));
-    XML_ParserFree(reading->parser);
-    return reading->failure == NULL;
+    static const struct xml_reader reader = {"UTF-8", 0, begin_element, end_element, take_text};
+    return xml_read(text, length, &reader, reading);
 }
 
 static void finish(struct reading *reading)
@@ -193,8 +158,8 @@ static void finish(struct reading *reading)
 bool s3_page_read(const char *text, size_t length, struct arena *arena, struct s3_page *ret_page, struct error *error)
 {
     struct reading reading = {.arena = arena};
-    bool valid =
-        parse(&reading, text, length) || error_set(error, "the store's listing cannot be read: %s", reading.failure);
+    const char *why = parse(&reading, text, length);
+    bool valid = why == NULL || error_set(error, "the store's listing cannot be read: %s", why);
     if (valid && reading.fields[TRUNCATED] == NULL)
         valid = error_set(error, "the store's listing cannot be read: it has no IsTruncated");
     if (valid) {
@@ -215,7 +180,7 @@ struct s3_failure s3_failure_read(const char *text, size_t length, struct arena 
 {
     struct reading reading = {.arena = arena};
     struct s3_failure failure = {0};
-    if (parse(&reading, text, length))
+    if (parse(&reading, text, length) == NULL)
         failure = (struct s3_failure){reading.fields[CODE], reading.fields[MESSAGE], reading.fields[REGION]};
     finish(&reading);
     return failure;

@@ -3,7 +3,7 @@
 #include "base/attempt.h"
 #include "base/lock.h"
 #include "base/report.h"
-#include "fs/tree/kept.h"
+#include "fs/kept/kept.h"
 #include "fs/tree/vfile.h"
 #include "sources/source.h"
 

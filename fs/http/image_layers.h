@@ -3,8 +3,8 @@
 #pragma once
 
 #include "fs/http/repository.h"
+#include "fs/library/manifest.h"
 #include "fs/tree/digests.h"
-#include "fs/tree/manifest.h"
 #include "fs/tree/tar.h"
 
 struct image_layer {

@@ -2,7 +2,7 @@
  *
  * Names and tags have letters of either case, since references to OCI registries are in lower case. A tag of
  * ORG/NAME-GGUF is a quantization: Q4_K_M. "latest" is the first of the usual choices. The manifest has the
- * form that the Accept header asks for (fs/tree/manifest.h). Making one takes a pass over the files it names
+ * form that the Accept header asks for (fs/library/manifest.h). Making one takes a pass over the files it names
  * (fs/tree/digests.h), unless their digests are known.
  *
  * Source: the OCI distribution specification 1.1. */
@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "fs/http/file_answer.h"
-#include "fs/tree/manifest.h"
+#include "fs/library/manifest.h"
 #include "text/json_write.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "formats/huggingface/hub_cache.h"
 #include "formats/shard_name.h"
 #include "fs/lib/lib.h"
-#include "fs/tree/library.h"
+#include "fs/library/library.h"
 #include "models/formats.h"
 #include "sources/archive/location.h"
 #include "sources/paths.h"

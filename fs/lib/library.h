@@ -1,4 +1,4 @@
-/* Libraries of models (fs/tree/library.h): how they are found.
+/* Libraries of models (fs/library/library.h): how they are found.
  *
  * A source is a model, or a directory of models: its entries that hold models, one level deeper too, so that a hub
  * cache and a folder PUBLISHER/NAME are such directories. The components of a pipeline are models, NAME-COMPONENT. Only

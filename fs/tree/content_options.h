@@ -2,8 +2,8 @@
  * only `file_request` and `keep`; components get a copy without layouts. Zeroed, all options have their defaults. */
 #pragma once
 
+#include "fs/kept/kept.h"
 #include "fs/tree/identity.h"
-#include "fs/tree/kept.h"
 #include "models/shown_tensors.h"
 #include "products/request.h"
 
@@ -15,5 +15,5 @@ struct content_options {
     const char *const *shown;         /* patterns of the types that gguf/ lists; NULL: see library_files.c */
     const char *name_in_library;      /* NAME, for a model of a library (library.h); NULL: the tree stands alone */
     bool cache_tag;                   /* shows CACHEDIR.TAG; a library always does */
-    bool true_digests;                /* the blobs in ollama/ have the names of their SHA-256 (ollama.c) */
+    bool true_digests;                /* the blobs in ollama/ have the names of their SHA-256 (fs/library/ollama.c) */
 };

@@ -1,7 +1,7 @@
 #include "fs/tree/read_ahead.h"
 
 #include "base/lock.h"
-#include "fs/tree/kept.h"
+#include "fs/kept/kept.h"
 #include "quant/views/dependencies.h"
 #include "sources/source.h"
 

@@ -1,8 +1,8 @@
 /* Nodes that the tree stores: files, directories, and deferred directories, which node_fill() fills. */
+#include "fs/kept/kept.h"
+#include "fs/kept/kept_files.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
-#include "fs/tree/kept.h"
-#include "fs/tree/kept_files.h"
 #include "fs/tree/node_ops.h"
 #include "models/diffusion/state_dict.h"
 

@@ -3,7 +3,7 @@
  * The bytes follow from names, sizes and contents alone: members are in the order they are given, with the directories
  * above them before them, owned by root, of the time 0. Names and sizes that ustar cannot hold are in a pax header. The
  * size is exact once the members' sizes are known; a range is computed from just the members that it touches. Members
- * are not read from the store of computed bytes (kept.h).
+ * are not read from the store of computed bytes (fs/kept/kept.h).
  *
  * Source: POSIX.1-2017, pax: "ustar Interchange Format" and "pax Extended Header". */
 #pragma once

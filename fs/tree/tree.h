@@ -139,8 +139,8 @@ bool tree_file(struct tree *tree, node_id id, struct arena *arena, struct vfile 
 bool tree_same_file(struct tree *tree, node_id id, bool *has_size, struct arena *arena, struct vfile *ret_file,
                     struct error *error);
 
-/* A file whose bytes are all in one regular file on disk: an unchanged source, or a sealed file of the store (kept.h).
- */
+/* A file whose bytes are all in one regular file on disk: an unchanged source, or a sealed file of the store
+ * (fs/kept/kept.h). */
 struct whole_file {
     int descriptor; /* valid as long as the tree; -1: the file may be sealed later */
     struct origin origin;

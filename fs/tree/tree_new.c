@@ -1,7 +1,7 @@
 /* Making and freeing a tree. */
+#include "fs/kept/kept_files.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
-#include "fs/tree/kept_files.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/waits.h"
 

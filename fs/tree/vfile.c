@@ -2,7 +2,7 @@
 
 #include "base/pool.h"
 #include "base/sort.h"
-#include "fs/tree/kept.h"
+#include "fs/kept/kept.h"
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"
 #include "sources/source.h"

@@ -20,7 +20,7 @@ struct vfile {
     struct span_header header;
     bool has_size_alone;        /* the spans are not to be read: the file is planned again before */
     const struct source *whole; /* all of its bytes are those of this source, which is not computed; NULL: of none */
-    struct kept *kept;          /* what is read from the store instead (kept.h); NULL: nothing */
+    struct kept *kept;          /* what is read from the store instead (fs/kept/kept.h); NULL: nothing */
 };
 
 /* These functions make files. The spans, all data they point to, and the origin's sources must outlive the file. */

@@ -1,5 +1,5 @@
 /* A library opens a model when its directory is looked into, and no other; one that fails leaves the others. */
-#include "fs/tree/library.h"
+#include "fs/library/library.h"
 
 #include "formats/checkpoint_builder.h"
 #include "fs/tree/content_options.h"

@@ -1,4 +1,4 @@
-#include "fs/tree/kept_scales.h"
+#include "fs/kept/kept_scales.h"
 
 #include "base/encodings.h"
 #include "quant/blocks/codes.h"

@@ -1,4 +1,4 @@
-#include "fs/tree/keeper.h"
+#include "fs/kept/keeper.h"
 
 #include "base/attempt.h"
 #include "base/lock.h"

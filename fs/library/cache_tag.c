@@ -1,4 +1,4 @@
-#include "fs/tree/library.h"
+#include "fs/library/library.h"
 
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"

@@ -1,4 +1,4 @@
-#include "fs/tree/manifest.h"
+#include "fs/library/manifest.h"
 
 #include "formats/gguf/kv.h"
 #include "models/family/gguf_model.h"

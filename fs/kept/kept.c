@@ -1,9 +1,9 @@
-#include "fs/tree/kept.h"
+#include "fs/kept/kept.h"
 
 #include "base/system.h"
+#include "fs/kept/keeper.h"
+#include "fs/kept/kept_scales.h"
 #include "fs/tree/identity.h"
-#include "fs/tree/keeper.h"
-#include "fs/tree/kept_scales.h"
 #include "quant/views/convert.h"
 #include "quant/views/dependencies.h"
 #include "remote/store.h"

@@ -9,11 +9,11 @@
  * Source: Ollama, manifest/paths.go, types/model/name.go. */
 #include "base/text.h"
 #include "formats/format.h"
+#include "fs/library/library.h"
+#include "fs/library/manifest.h"
 #include "fs/tree/content.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/digests.h"
-#include "fs/tree/library.h"
-#include "fs/tree/manifest.h"
 #include "sources/source.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* Kept bytes: what was computed once is read from the store, and is never wrong. Reads of the source tell whether bytes
  * were computed. */
-#include "fs/tree/kept.h"
+#include "fs/kept/kept.h"
 
 #include "formats/tensor_set.h"
 #include "quant/merge/merge.h"

@@ -1,10 +1,10 @@
-#include "fs/tree/kept_files.h"
+#include "fs/kept/kept_files.h"
 
 #include "base/lock.h"
 #include "base/record_file.h"
+#include "fs/kept/kept.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
-#include "fs/tree/kept.h"
 #include "fs/tree/nodes.h"
 #include "quant/views/finding.h"
 #include "remote/store.h"

@@ -4,6 +4,7 @@
 #include "models/config/hparams.h"
 #include "models/families/families.h"
 #include "models/projectors/projectors.h"
+#include "sources/source.h"
 
 #include <string.h>
 
@@ -60,6 +61,12 @@ static const void *find_config(const struct checkpoint *checkpoint, struct arena
 const struct config_facts *config_facts_of(const struct checkpoint *checkpoint, struct error *error)
 {
     return checkpoint_try(checkpoint, find_config, error);
+}
+
+bool config_is_reached(const struct checkpoint *checkpoint, struct error *error)
+{
+    uint64_t n_unreached = source_unreached();
+    return config_facts_of(checkpoint, error) != NULL || source_unreached() == n_unreached;
 }
 
 struct hparams *hparams_of(const struct checkpoint *checkpoint, struct error *error)

@@ -33,6 +33,10 @@ struct config_facts {
  * the reason, if config.json is missing or invalid or cannot be read; asks again if a source could not be reached. */
 const struct config_facts *config_facts_of(const struct checkpoint *checkpoint, struct error *error);
 
+/* Fails if config.json could not be reached: it decides which tensors and files there are. Succeeds for any other
+ * outcome of config_facts_of(). */
+bool config_is_reached(const struct checkpoint *checkpoint, struct error *error);
+
 /* Returns the hyperparameters, which the caller may change and frees before the checkpoint is closed; NULL like
  * config_facts_of(). */
 struct hparams *hparams_of(const struct checkpoint *checkpoint, struct error *error);

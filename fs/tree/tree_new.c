@@ -7,7 +7,6 @@
 
 #include "models/facts.h"
 #include "models/packings/packings.h"
-#include "sources/source.h"
 
 #include <stdlib.h>
 
@@ -91,21 +90,20 @@ static bool add(const struct content *content, struct tree *tree, struct error *
     return content->product != NULL ? product_files_add(tree, content->product, error) : content->add(tree, error);
 }
 
-/* Fails if config.json could not be reached: it decides which files there are, and that is asked only once. */
-static bool config_is_reached(const struct checkpoint *checkpoint, struct error *error)
+/* Fails if a file that decides which files there are could not be reached: that is asked only once. */
+static bool are_reached(const struct checkpoint *checkpoint, struct error *error)
 {
-    uint64_t n_unreached = source_unreached();
     if (checkpoint->n_sources == 0)
         return true;
     const struct packed_weights *packed = packings_of(checkpoint);
     if (packed->is_unreached)
         return error_set(error, "%s", packed->unread);
-    return config_facts_of(checkpoint, error) != NULL || source_unreached() == n_unreached;
+    return config_is_reached(checkpoint, error);
 }
 
 struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_options *options, struct error *error)
 {
-    if (!config_is_reached(checkpoint, error))
+    if (!are_reached(checkpoint, error))
         return NULL;
     struct tree *tree = tree_empty(checkpoint, options);
     if (checkpoint->incomplete != NULL && checkpoint->tensors->n_tensors == 0)

@@ -1,5 +1,7 @@
 #include "models/derive/derive.h"
 
+#include "models/facts.h"
+
 /* The derivations, in the order of their application, one a line. */
 /* clang-format off */
 static const struct derivation *const derivations[] = {
@@ -25,6 +27,10 @@ const struct checkpoint *derive(const struct checkpoint *read, const struct deri
                                 struct error *error)
 {
     const struct checkpoint *checkpoint = read;
+    if (read->n_sources > 0 && !config_is_reached(read, error)) {
+        checkpoint_close(read);
+        return NULL;
+    }
     for (const struct derivation *const *row = derivations; *row != NULL; row++) {
         struct checkpoint *derived = NULL;
         bool applied = (*row)->apply(checkpoint, options, &derived, error);

@@ -88,17 +88,17 @@ static bool is_marked(const char *name)
 /* Returns the naming of a checkpoint with stacked experts; NULL: its names stay. */
 static const struct naming *find_naming(const struct checkpoint *checkpoint)
 {
-    bool found = false;
-    const struct tensor_set *set = checkpoint->tensors;
-    const struct naming *naming = NULL;
-    for (size_t i = 0; i < set->n_tensors && !found; i++)
-        found = is_marked(set->tensors[i].name);
     struct error unused;
-    const struct config_facts *config = found ? config_facts_of(checkpoint, &unused) : NULL;
+    const struct tensor_set *set = checkpoint->tensors;
+    const struct config_facts *config = config_facts_of(checkpoint, &unused);
     const char *model_type = config != NULL ? config->model_type : NULL;
+    const struct naming *naming = NULL;
     for (size_t i = 0; i < COUNT(namings) && model_type != NULL && naming == NULL; i++)
         naming = has_type(&namings[i], model_type) ? &namings[i] : NULL;
-    return naming;
+    bool found = false;
+    for (size_t i = 0; naming != NULL && i < set->n_tensors && !found; i++)
+        found = is_marked(set->tensors[i].name);
+    return found ? naming : NULL;
 }
 
 struct splitting {

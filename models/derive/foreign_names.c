@@ -6,7 +6,6 @@
 #include "models/derive/foreign_names.h"
 
 #include "base/text.h"
-#include "models/config/hparams.h"
 #include "models/derive/derive.h"
 #include "models/facts.h"
 
@@ -40,16 +39,6 @@ static const struct spelling *find_spelling(const struct tensor_set *set, const 
                 return *spelling;
     }
     return NULL;
-}
-
-/* Reports whether a name is of any framework: most checkpoints have none, and need not read config.json. */
-static bool has_marks(const struct tensor_set *set)
-{
-    for (size_t i = 0; i < set->n_tensors; i++)
-        for (const struct spelling *const *spelling = spellings; *spelling != NULL; spelling++)
-            if ((*spelling)->is_marked(set->tensors[i].name))
-                return true;
-    return false;
 }
 
 /* By leaves. */
@@ -219,17 +208,15 @@ static bool apply(const struct checkpoint *from, const struct derive_options *op
 {
     (void)options;
     struct error unused;
-    if (!facts_of(from).has_class_names || !has_marks(from->tensors))
-        return true;
-    struct hparams *hparams = hparams_of(from, &unused);
-    const char *model_type = hparams != NULL ? json_string(hparams_get(hparams, "model_type"), NULL) : NULL;
+    const struct config_facts *config = facts_of(from).has_class_names ? config_facts_of(from, &unused) : NULL;
+    const char *model_type = config != NULL ? config->model_type : NULL;
     const struct spelling *spelling = model_type != NULL ? find_spelling(from->tensors, model_type) : NULL;
-    bool good = true;
-    if (spelling != NULL) {
-        struct checkpoint *derived = *ret_derived = checkpoint_derive(from);
-        struct renaming renaming = {derived, from->tensors, spelling, tensor_set_new(derived->arena), 0};
-        good = rename_tensors(&renaming, hparams, error);
-    }
+    struct hparams *hparams = spelling != NULL ? hparams_of(from, error) : NULL;
+    if (hparams == NULL)
+        return spelling == NULL;
+    struct checkpoint *derived = *ret_derived = checkpoint_derive(from);
+    struct renaming renaming = {derived, from->tensors, spelling, tensor_set_new(derived->arena), 0};
+    bool good = rename_tensors(&renaming, hparams, error);
     hparams_free(hparams);
     return good;
 }

@@ -6,6 +6,7 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
+#include "tests/unit/unreached.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <stdlib.h>
@@ -214,12 +215,28 @@ static void check_faults(void)
     }
 }
 
+/* A server that answers only later may say that the names are another framework's. */
+static void check_outage(void)
+{
+    struct error error;
+    struct checkpoint *checkpoint = checkpoint_new("here");
+    checkpoint->format = "safetensors";
+    checkpoint_add_source(checkpoint, unreached_source("model.safetensors", ""));
+    checkpoint_add_side_file(checkpoint, "config.json", unreached_source("config.json", "{}"));
+    CHECK(checkpoint_seal(checkpoint, &error));
+    unreached_now = true;
+    if (CHECK(derive(checkpoint, &(const struct derive_options){0}, &error) == NULL))
+        CHECK_TEXT(error.message, "no server");
+    unreached_now = false;
+}
+
 int main(void)
 {
     files_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_row(i);
     check_faults();
+    check_outage();
     files_remove();
     return check_done();
 }

@@ -305,10 +305,11 @@ struct place {
     size_t length;
 };
 
-/* The values of a chunk of the tensor that another is coded against, read before the chunk is decoded: reading takes
- * room in the cache. */
+/* The values of a chunk of the tensor that another is coded against, as they are stored, read before the chunk is
+ * decoded: reading takes room in the cache. */
 struct input {
-    void *values;
+    unsigned char *bytes;
+    const struct dtype *dtype; /* given as F32; NULL: given as they are stored */
     uint64_t first;
     size_t n_values, width;
 };
@@ -319,7 +320,11 @@ static bool give_values(void *context, uint64_t first, size_t count, void *out, 
     if (first < input->first || first - input->first > input->n_values ||
         count > input->n_values - (first - input->first))
         return error_set(error, "values that its input lacks");
-    memcpy(out, (const unsigned char *)input->values + (first - input->first) * input->width, count * input->width);
+    const unsigned char *from = input->bytes + (first - input->first) * input->width;
+    if (input->dtype != NULL)
+        dtype_kernels(input->dtype).decode(from, out, count);
+    else
+        memcpy(out, from, count * input->width);
     return true;
 }
 
@@ -388,7 +393,7 @@ static bool read_swapped(struct pack_input *input, uint64_t first, size_t count,
     return true;
 }
 
-/* Reads the input of a chunk; the caller frees its values. */
+/* Reads the input of a chunk; the caller frees its bytes. */
 static bool read_input(struct pack *pack, const struct place *place, struct input *input, struct error *error)
 {
     const struct pack_tensor *tensor = place->tensor;
@@ -400,23 +405,19 @@ static bool read_input(struct pack *pack, const struct place *place, struct inpu
     if (!pack->find(pack->context, &tensor->input_pack, &other, error) || !check_input(pack, tensor, other, error))
         return false;
     bool decodes = coding->input == CODING_VALUES;
-    size_t stored = decodes ? tensor->input_dtype->block_bytes : coding->unit_bytes;
-    input->first = place->at / coding->unit_bytes * coding->unit_values;
-    input->n_values = place->length / coding->unit_bytes * coding->unit_values;
-    input->width = decodes ? sizeof(float) : stored;
-    unsigned char *bytes = memory_alloc(input->n_values * stored);
+    size_t width = decodes ? tensor->input_dtype->block_bytes : coding->unit_bytes;
+    *input = (struct input){.dtype = decodes ? tensor->input_dtype : NULL,
+                            .first = place->at / coding->unit_bytes * coding->unit_values,
+                            .n_values = place->length / coding->unit_bytes * coding->unit_values,
+                            .width = width};
+    input->bytes = memory_alloc(input->n_values * width);
     struct pack_input from = {
         .pack = other, .number = tensor->input, .dtype = tensor->input_dtype, .swap = tensor->swap};
-    bool good = decodes
-                    ? read_swapped(&from, input->first, input->n_values, bytes, error)
-                    : pack_read(other, tensor->input, input->first * stored, input->n_values * stored, bytes, error);
-    input->values = decodes ? memory_alloc(input->n_values * sizeof(float)) : bytes;
-    if (decodes && good)
-        dtype_kernels(tensor->input_dtype).decode(bytes, input->values, input->n_values);
-    if (decodes)
-        free(bytes);
+    bool good =
+        decodes ? read_swapped(&from, input->first, input->n_values, input->bytes, error)
+                : pack_read(other, tensor->input, input->first * width, input->n_values * width, input->bytes, error);
     if (!good)
-        free(input->values);
+        free(input->bytes);
     return good;
 }
 
@@ -450,7 +451,7 @@ static bool decode(struct pack *pack, const struct place *place, void *out, stru
     if (!read_input(pack, place, &input, error))
         return false;
     bool good = decode_from(pack, place, &input, out, error);
-    free(input.values);
+    free(input.bytes);
     return good;
 }
 
@@ -461,7 +462,7 @@ static bool fill_cache(struct pack *pack, const struct place *place, struct erro
         return false;
     struct chunk *made = chunk_reserve(place->length);
     bool good = decode_from(pack, place, &input, made->bytes, error);
-    free(input.values);
+    free(input.bytes);
     if (good)
         chunk_publish(made, &pack->places[place->number]);
     else

@@ -16,9 +16,8 @@ static bool is_of(const struct tensor *tensor, const char *dtype)
     return dtype == NULL || strcmp(tensor->dtype->name, dtype) == 0;
 }
 
-/* The ends of a checkpoint's names, from the last dot on, each as the first tensor that has it: few, as layers are
- * alike.
- */
+/* The ends of a checkpoint's names, from the last dot on, with the dtypes, each pair as the first tensor that has it:
+ * few, as layers are alike. */
 enum { MOST_ENDINGS = 64 };
 struct endings {
     const struct tensor *of[MOST_ENDINGS];
@@ -38,7 +37,7 @@ static bool have_same_ending(const struct tensor *tensor, const struct tensor *o
 {
     size_t length, other_length;
     const char *ending = ending_of(tensor, &length), *other_ending = ending_of(other, &other_length);
-    return length == other_length && memcmp(ending, other_ending, length) == 0;
+    return tensor->dtype == other->dtype && length == other_length && memcmp(ending, other_ending, length) == 0;
 }
 
 static struct endings find_endings(const struct tensor_set *set)
@@ -55,12 +54,12 @@ static struct endings find_endings(const struct tensor_set *set)
     return endings;
 }
 
-static bool may_have_suffix(const struct endings *endings, const char *suffix)
+static bool may_have(const struct endings *endings, const char *suffix, const char *dtype)
 {
     bool may = endings->has_more;
     const char *dot = strrchr(suffix, '.');
     for (size_t i = 0; !may && i < endings->count; i++)
-        may = packing_has_suffix(endings->of[i], dot != NULL ? dot : suffix);
+        may = is_of(endings->of[i], dtype) && packing_has_suffix(endings->of[i], dot != NULL ? dot : suffix);
     return may;
 }
 
@@ -73,8 +72,8 @@ static const struct packing **find_candidates(const struct packing_input *input,
     const struct packing **candidates = arena_array(input->arena, n_packings + 1, sizeof *candidates);
     for (const struct packing *const *packing = packings; *packing != NULL; packing++) {
         const struct packing_key *key = (*packing)->keys;
-        while (key->suffix != NULL && !(may_have_suffix(endings, key->suffix) &&
-                                        (key->partner == NULL || may_have_suffix(endings, key->partner))))
+        while (key->suffix != NULL && !(may_have(endings, key->suffix, key->dtype) &&
+                                        (key->partner == NULL || may_have(endings, key->partner, key->partner_dtype))))
             key++;
         if (key->suffix != NULL)
             candidates[count++] = *packing;

@@ -28,8 +28,13 @@ enum { REMADE_KEPT = 16 << 20 }; /* the largest usual vocabulary, that of Gemma,
  * time. */
 typedef bool remade_function(void *context, struct buffer *parts, size_t n_parts, struct error *error);
 
+/* Reads [offset, offset + length) of the parts, one after the other, from where a copy of them is kept; false: there is
+ * none. Called by readers, on any thread. */
+typedef bool remade_copy_function(void *context, uint64_t offset, size_t length, void *out);
+
 /* Makes a source that belongs to a file, as source_new() does: its bytes are those of at least one part, none of them
- * empty, whose memory it takes, or whose lengths it knows: parts without bytes are made when they are read. `name`
- * lives as long as the source. A read fails if make() does, or makes parts of other lengths. */
+ * empty, whose memory it takes, or whose lengths it knows: parts without bytes are read from their copy, or made if
+ * there is none. `read_copy` may be NULL. `name` lives as long as the source. A read fails if make() does, or makes
+ * parts of other lengths. */
 struct source *source_remade_new(const struct source *base, const char *name, struct buffer *parts, size_t n_parts,
-                                 remade_function *make, void *context);
+                                 remade_function *make, remade_copy_function *read_copy, void *context);

@@ -11,6 +11,7 @@
 struct remade {
     const char *name;
     remade_function *make;
+    remade_copy_function *read_copy; /* NULL: there is none */
     void *context;
     size_t size, n_parts;
     size_t *lengths; /* of the parts */
@@ -124,6 +125,8 @@ static bool read_remade(void *context, uint64_t offset, size_t length, void *out
 {
     struct remade *remade = context;
     bool kept = begin_reading(remade);
+    if (!kept && remade->read_copy != NULL && remade->read_copy(remade->context, offset, length, out))
+        return true;
     while (!kept) {
         attempt_lock(&remade->making);
         kept = begin_reading(remade); /* another reader may have made them meanwhile */
@@ -155,11 +158,12 @@ static void release(void *context)
 }
 
 struct source *source_remade_new(const struct source *base, const char *name, struct buffer *parts, size_t n_parts,
-                                 remade_function *make, void *context)
+                                 remade_function *make, remade_copy_function *read_copy, void *context)
 {
     static const struct source_ops ops = {.read = read_remade, .release = release};
     struct remade *remade = memory_alloc(sizeof *remade);
-    *remade = (struct remade){.name = name, .make = make, .context = context, .n_parts = n_parts};
+    *remade =
+        (struct remade){.name = name, .make = make, .read_copy = read_copy, .context = context, .n_parts = n_parts};
     remade->use.thing = remade;
     remade->lengths = memory_alloc(n_parts * sizeof *remade->lengths);
     remade->parts = memory_alloc(n_parts * sizeof *remade->parts);

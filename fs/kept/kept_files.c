@@ -208,6 +208,38 @@ static void *load(void *context, uint32_t number)
     return NULL;
 }
 
+/* Reads a part of the second object of a finding, whole granules of it, whose CRCs are compared. */
+static bool read_rest(const struct kept_findings *kept, uint32_t number, uint64_t size, uint64_t offset, size_t length,
+                      unsigned char *out)
+{
+    struct store_object *object = open_object(kept, number, 1, size);
+    unsigned char *granule = memory_alloc(STORE_GRANULE);
+    bool read = true;
+    for (size_t n; read && length > 0; offset += n, out += n, length -= n) {
+        size_t from = offset % STORE_GRANULE;
+        n = STORE_GRANULE - from < length ? STORE_GRANULE - from : length;
+        read = store_take(object, offset / STORE_GRANULE, granule);
+        if (read)
+            memcpy(out, granule + from, n);
+    }
+    free(granule);
+    store_close(object);
+    return read;
+}
+
+static bool read(void *context, uint32_t number, uint64_t size, uint64_t offset, size_t length, void *out)
+{
+    const struct kept_findings *kept = context;
+    struct page page;
+    if (!read_object(kept, number, 0, PAGE, &page) || page.length != size)
+        return false;
+    uint64_t first = n_inline(size);
+    size_t n = offset >= first ? 0 : first - offset < length ? (size_t)(first - offset) : length;
+    memcpy(out, page.bytes + (n > 0 ? offset : 0), n);
+    return n == length ||
+           read_rest(kept, number, size - first, offset + n - first, length - n, (unsigned char *)out + n);
+}
+
 static void save(void *context, uint32_t number, const void *bytes, size_t length)
 {
     const struct kept_findings *kept = context;
@@ -264,7 +296,7 @@ struct kept_findings *kept_findings_new(const struct checkpoint *checkpoint, con
     *kept = (struct kept_findings){
         .arena = arena,
         .findings = checkpoint->findings,
-        .keeper = {is_short ? load_short : load, is_short ? save_short : save, kept},
+        .keeper = {is_short ? load_short : load, is_short ? save_short : save, kept, is_short ? NULL : read},
         .is_short = is_short,
         .origin = origin_of_model(checkpoint, arena),
         .name = kept_name(checkpoint->path, "findings", arena),

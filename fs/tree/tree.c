@@ -90,7 +90,7 @@ static struct vfile long_text(struct text_file *file, struct buffer *text, struc
 {
     struct span_list spans = {.arena = arena};
     uint64_t size = text->length;
-    struct source *source = source_remade_new(file->origin.sources[0], "the text", text, 1, write_again, file);
+    struct source *source = source_remade_new(file->origin.sources[0], "the text", text, 1, write_again, NULL, file);
     arena_on_free(arena, close_source, source);
     spans_add_view(&spans, view_of_source(arena, source, 0, &u8_dtype, 1, &size), encoding_of(&u8_dtype));
     return vfile_of_spans(&spans, file->origin);

@@ -191,17 +191,6 @@ static void kept_keys_repeat_notes(const struct checkpoint *checkpoint, const st
     }
 }
 
-static bool load_values(const struct gguf_model *model, const struct absent_key *absent, size_t n_absent,
-                        struct buffer *values)
-{
-    void *found = findings_load(model->checkpoint->findings, number_of_values(model));
-    size_t at = 0, length = found != NULL ? finding_length(found) : 0;
-    for (size_t i = 0; i < n_absent && absent[i].length <= length - at; at += absent[i].length, i++)
-        buffer_append(&values[i], (const unsigned char *)found + at, absent[i].length);
-    finding_discard(found);
-    return found != NULL && at == length;
-}
-
 /* Makes the keys of the model those that are kept. */
 static void take_keys(struct gguf_model *model, struct kept *kept)
 {
@@ -213,7 +202,7 @@ static void take_keys(struct gguf_model *model, struct kept *kept)
     gguf_kvs_free(&model->kvs);
     model->kvs = kept->kvs;
     model->chat_template_place = (size_t)*kept->template_place;
-    long_keys_are_absent(model, kept->absent, kept->n_absent, load_values);
+    long_keys_are_absent(model, kept->absent, kept->n_absent);
 }
 
 bool kept_keys_load(struct gguf_model *model)
@@ -362,8 +351,7 @@ enum { LONG_ARRAY = 64 << 10 /* bytes */ };
 /* How the arrays that were moved are made again. */
 struct moved_keys {
     const struct gguf_model *model;
-    long_keys_load *load; /* NULL: they were not kept */
-    const struct absent_key *absent;
+    uint64_t n_kept; /* bytes; 0: they were not kept */
 };
 
 bool is_long_key(const struct gguf_kv *kv)
@@ -392,8 +380,6 @@ static size_t take(struct gguf_kvs *kvs, struct buffer *parts, size_t most)
 static bool make_again(void *context, struct buffer *parts, size_t n_parts, struct error *error)
 {
     const struct moved_keys *moved = context;
-    if (moved->load != NULL && moved->load(moved->model, moved->absent, n_parts, parts))
-        return true;
     struct gguf_model *model = moved->model->make_again(moved->model, error);
     if (model != NULL)
         take(&model->kvs, parts, n_parts);
@@ -401,12 +387,20 @@ static bool make_again(void *context, struct buffer *parts, size_t n_parts, stru
     return model != NULL;
 }
 
+static bool read_kept(void *context, uint64_t offset, size_t length, void *out)
+{
+    const struct moved_keys *moved = context;
+    const struct gguf_model *model = moved->model;
+    return findings_read(model->checkpoint->findings, number_of_values(model), moved->n_kept, offset, length, out);
+}
+
 /* Makes the source of the model's long arrays, of which `parts` has the values or, without bytes, their lengths. */
 static struct source *source_of_keys(const struct moved_keys *moved, struct buffer *parts, size_t n)
 {
     struct arena *arena = moved->model->arena;
-    struct source *source = source_remade_new(moved->model->checkpoint->sources[0], "the vocabulary", parts, n,
-                                              make_again, arena_copy(arena, moved, sizeof *moved));
+    struct source *source =
+        source_remade_new(moved->model->checkpoint->sources[0], "the vocabulary", parts, n, make_again,
+                          moved->n_kept != 0 ? read_kept : NULL, arena_copy(arena, moved, sizeof *moved));
     arena_on_free(arena, close_source, source);
     return source;
 }
@@ -441,16 +435,15 @@ void long_keys_move(struct gguf_model *model)
         entries[i]->stored.source = source;
 }
 
-void long_keys_are_absent(struct gguf_model *model, const struct absent_key *absent, size_t n_absent,
-                          long_keys_load *load)
+void long_keys_are_absent(struct gguf_model *model, const struct absent_key *absent, size_t n_absent)
 {
-    uint64_t offset = 0;
+    uint64_t offset = 0, n_bytes = 0;
     struct buffer *parts = arena_array(model->arena, n_absent, sizeof *parts);
     if (n_absent == 0)
         return;
-    for (size_t i = 0; i < n_absent; i++)
+    for (size_t i = 0; i < n_absent; n_bytes += absent[i].length, i++)
         parts[i].length = absent[i].length;
-    struct source *source = source_of_keys(&(struct moved_keys){model, load, absent}, parts, n_absent);
+    struct source *source = source_of_keys(&(struct moved_keys){model, n_bytes}, parts, n_absent);
     for (size_t i = 0; i < n_absent; offset += absent[i].length, i++)
         model->kvs.kvs[absent[i].place].stored = (struct gguf_stored){
             source, offset, absent[i].length, 3, GGUF_LITTLE_ENDIAN, true, absent[i].element_type, absent[i].n_elements,

@@ -84,6 +84,13 @@ void *findings_load(const struct findings *findings, uint32_t number)
     return load_from(findings->keeper, number);
 }
 
+bool findings_read(const struct findings *findings, uint32_t number, uint64_t size, uint64_t offset, size_t length,
+                   void *out)
+{
+    const struct finding_keeper *keeper = findings->keeper;
+    return keeper != NULL && keeper->read(keeper->context, number, size, offset, length, out);
+}
+
 void findings_save(const struct findings *findings, uint32_t number, const struct buffer *bytes)
 {
     save_to(findings->keeper, number, bytes);

@@ -16,21 +16,28 @@
 struct findings;
 struct findings *findings_new(struct arena *arena);
 
-/* Where findings are kept. Called from any thread, for a finding by one at a time; neither fails visibly. */
+/* Where findings are kept. Called from any thread, loading and saving a finding by one at a time; none fails visibly.
+ */
 struct finding_keeper {
     void *(*load)(void *context, uint32_t number); /* returns memory of finding_alloc(); NULL: it is not there */
     void (*save)(void *context, uint32_t number, const void *bytes, size_t length);
     void *context;
+
+    /* Reads a part of a finding of `size` bytes; false: none of that size is there. NULL: findings are short. */
+    bool (*read)(void *context, uint32_t number, uint64_t size, uint64_t offset, size_t length, void *out);
 };
 
 /* Keeps findings from now on. Call it before the first reader comes, and again with NULL before the keeper ends. */
 void findings_keep(struct findings *findings, const struct finding_keeper *keeper);
 
-/* Load and save what is found in a checkpoint otherwise than by a view, under a number of its own from
- * FINDINGS_OF_VIEWS on. Loading returns memory of finding_alloc(); NULL: it is not kept. */
+/* Load, read a part of, and save what is found in a checkpoint otherwise than by a view, under a number of its own from
+ * FINDINGS_OF_VIEWS on. Loading returns memory of finding_alloc(); NULL: it is not kept. Reading fails if nothing of
+ * `size` bytes is kept. */
 #define FINDINGS_OF_VIEWS (UINT32_C(1) << 31)
 bool findings_are_kept(const struct findings *findings);
 void *findings_load(const struct findings *findings, uint32_t number);
+bool findings_read(const struct findings *findings, uint32_t number, uint64_t size, uint64_t offset, size_t length,
+                   void *out);
 void findings_save(const struct findings *findings, uint32_t number, const struct buffer *bytes);
 
 /* Like findings_keep(), load and save, for findings of at most some hundred bytes, which a process may keep that keeps

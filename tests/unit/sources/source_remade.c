@@ -11,7 +11,7 @@ enum { N_SOURCES = 3, N_PARTS = 2, LARGE = REMADE_KEPT / 2, SMALL = 5 };
 static struct made {
     unsigned char first;
     unsigned n_times;
-    bool fails, grows;
+    bool fails, grows, is_copied;
 } made[N_SOURCES];
 
 static void fill(const struct made *which, struct buffer *parts)
@@ -31,6 +31,14 @@ static bool make(void *context, struct buffer *parts, size_t n_parts, struct err
         return error_set(error, "no bytes");
     fill(which, parts);
     return true;
+}
+
+static bool read_copy(void *context, uint64_t offset, size_t length, void *out)
+{
+    const struct made *which = context;
+    for (size_t i = 0; i < length; i++)
+        ((unsigned char *)out)[i] = (unsigned char)(which->first + (offset + i >= LARGE));
+    return which->is_copied;
 }
 
 static void check_read(struct source *source, const struct made *which, unsigned n_times)
@@ -61,7 +69,7 @@ int main(void)
         struct buffer parts[N_PARTS] = {0};
         made[i].first = (unsigned char)(10 * i);
         fill(&made[i], parts);
-        sources[i] = source_remade_new(file, "parts", parts, N_PARTS, make, &made[i]);
+        sources[i] = source_remade_new(file, "parts", parts, N_PARTS, make, read_copy, &made[i]);
         CHECK(parts[0].bytes == NULL && source_size(sources[i]) == LARGE + SMALL);
     }
     check_read(sources[2], &made[2], 0); /* the last is kept, and two do not fit */
@@ -77,6 +85,12 @@ int main(void)
     check_read(sources[0], &made[0], 2); /* a failure drops nothing */
     made[1].grows = false;
     check_read(sources[1], &made[1], 4);
+    check_read(sources[2], &made[2], 1);
+    check_read(sources[0], &made[0], 3);
+    made[2].is_copied = true;
+    check_read(sources[2], &made[2], 1); /* dropped, and not made again while there is a copy */
+    made[2].is_copied = false;
+    check_read(sources[2], &made[2], 2);
     for (size_t i = 0; i < N_SOURCES; i++)
         source_close(sources[i]);
     source_close(file);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_KEPT = 2, LONG = 64 << 10 /* bytes of an array that is kept apart */ };
+enum { MOST_KEPT = 2, LONG = 64 << 10 /* bytes of an array that is kept apart */, LAST_BUT_ONE = 7 };
 
 struct kept {
     struct {
@@ -38,6 +38,15 @@ static void save(void *context, uint32_t number, const void *bytes, size_t lengt
     buffer_append(&kept->items[kept->n++].bytes, bytes, length);
 }
 
+static bool read(void *context, uint32_t number, uint64_t size, uint64_t offset, size_t length, void *out)
+{
+    const struct kept *kept = context;
+    for (size_t i = 0; i < kept->n; i++)
+        if (kept->items[i].number == number && kept->items[i].bytes.length == size)
+            return memcpy(out, kept->items[i].bytes.bytes + offset, length) != NULL;
+    return false;
+}
+
 static const struct checkpoint *open_model(const struct finding_keeper *keeper)
 {
     static char path[4096];
@@ -56,6 +65,7 @@ static void save_a_key_and_a_note(const struct finding_keeper *keeper)
     struct buffer elements = {0};
     size_t first = checkpoint_notes(checkpoint);
     buffer_append_zeros(&elements, LONG);
+    elements.bytes[LONG - 2] = LAST_BUT_ONE;
     gguf_set_array(&model.kvs, "tokenizer.ggml.scores", GGUF_U8, LONG, &elements);
     checkpoint_note(checkpoint, SUBJECT_REPACKED, "the tokenizer is odd");
     kept_keys_save(&model, first);
@@ -71,7 +81,12 @@ static bool is_taken(const struct finding_keeper *keeper)
     struct gguf_model model = {.checkpoint = checkpoint, .arena = arena_new()};
     bool taken = kept_keys_load(&model);
     CHECK(has_note(checkpoint, "the tokenizer is odd") == taken);
-    CHECK((gguf_kvs_find(&model.kvs, "tokenizer.ggml.scores") != NULL) == taken);
+    const struct gguf_kv *scores = gguf_kvs_find(&model.kvs, "tokenizer.ggml.scores");
+    unsigned char bytes[2] = {0};
+    struct error error;
+    if (CHECK((scores != NULL) == taken) && taken)
+        CHECK(source_read(scores->stored.source, scores->stored.offset + scores->stored.length - 2, 2, bytes, &error) &&
+              bytes[0] == LAST_BUT_ONE);
     gguf_kvs_free(&model.kvs);
     arena_free(model.arena);
     checkpoint_close(checkpoint);
@@ -81,7 +96,7 @@ static bool is_taken(const struct finding_keeper *keeper)
 int main(void)
 {
     struct kept kept = {.n = 0};
-    const struct finding_keeper keeper = {load, save, &kept};
+    const struct finding_keeper keeper = {load, save, &kept, read};
     save_a_key_and_a_note(&keeper);
     CHECK(kept.n == MOST_KEPT && is_taken(&keeper));
     struct buffer *keys = &kept.items[1].bytes;

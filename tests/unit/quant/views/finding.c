@@ -93,7 +93,7 @@ static void save(void *context, uint32_t number, const void *bytes, size_t lengt
 static void kept_by_number(void)
 {
     struct kept kept = {{0}, 0};
-    const struct finding_keeper keeper = {load, save, &kept};
+    const struct finding_keeper keeper = {load, save, &kept, NULL};
     atomic_store(&n_made, 0);
     for (int round = 0; round < 2; round++) {
         struct arena *arena = arena_new();
@@ -116,7 +116,7 @@ static void kept_by_number(void)
 static void nothing_is_kept_of_a_failure(void)
 {
     struct kept kept = {{0}, 0};
-    const struct finding_keeper keeper = {load, save, &kept};
+    const struct finding_keeper keeper = {load, save, &kept, NULL};
     struct arena *arena = arena_new();
     struct findings *findings = findings_new(arena);
     struct finding *finding = finding_new(arena, findings);

@@ -69,7 +69,7 @@ static bool bpe_write_keys(struct gguf_kvs *kvs, const struct vocab_input *input
 bool bpe_fits(const struct json *tokenizer)
 {
     enum hf_kind kind = hf_kind_of(tokenizer);
-    return kind != HF_BYTE_FALLBACK && kind != HF_UNIGRAM;
+    return kind == HF_BYTE_LEVEL || kind == HF_OTHER;
 }
 
 const struct vocab bpe_vocab = {

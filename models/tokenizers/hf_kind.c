@@ -8,12 +8,26 @@ bool hf_is_byte(const char *text, size_t length)
            text[5] == '>';
 }
 
+enum { STEP_DEPTH = 8 };
+
+static const struct json *find_step(const struct json *step, const char *list, const char *type, int depth)
+{
+    if (json_string_is(json_get(step, "type"), type))
+        return step;
+    const struct json *each = json_first(json_get(step, list)), *found = NULL;
+    for (; each != NULL && found == NULL && depth < STEP_DEPTH; each = json_next(each))
+        found = find_step(each, list, type, depth + 1);
+    return found;
+}
+
+const struct json *hf_find_step(const struct json *step, const char *list, const char *type)
+{
+    return find_step(step, list, type, 0);
+}
+
 bool hf_has_step(const struct json *step, const char *list, const char *type)
 {
-    const struct json *each = json_first(json_get(step, list));
-    while (each != NULL && !json_string_is(json_get(each, "type"), type))
-        each = json_next(each);
-    return each != NULL || json_string_is(json_get(step, "type"), type);
+    return hf_find_step(step, list, type) != NULL;
 }
 
 static enum hf_kind kind_of_bpe(const struct json *tokenizer)
@@ -30,22 +44,31 @@ static enum hf_kind kind_of_bpe(const struct json *tokenizer)
                : HF_OTHER;
 }
 
+/* Reports whether the model is of that type; files of the first tokenizers libraries have no type, but a member that
+ * only that type has. */
+static bool is_type(const struct json *model, const char *type, const char *member)
+{
+    const struct json *given = json_get(model, "type");
+    return given != NULL ? json_string_is(given, type) : json_get(model, member) != NULL;
+}
+
 enum hf_kind hf_kind_of(const struct json *tokenizer)
 {
-    const struct json *type = json_get(json_get(tokenizer, "model"), "type");
-    if (json_string_is(type, "BPE"))
+    const struct json *model = json_get(tokenizer, "model");
+    if (is_type(model, "BPE", "merges"))
         return kind_of_bpe(tokenizer);
-    if (json_string_is(type, "Unigram"))
+    if (is_type(model, "Unigram", "unk_id"))
         return HF_UNIGRAM;
-    return json_string_is(type, "WordPiece") ? HF_WORDPIECE : HF_OTHER;
+    return is_type(model, "WordPiece", "max_input_chars_per_word") ? HF_WORDPIECE : HF_OTHER;
 }
 
 bool hf_adds_prefix(const struct json *tokenizer)
 {
-    const struct json *pre = json_get(tokenizer, "pre_tokenizer"), *first = json_first(json_get(pre, "pretokenizers"));
-    for (const struct json *step = first != NULL ? first : pre; step != NULL; step = json_next(step))
-        if (json_string_is(json_get(step, "type"), "Metaspace"))
-            return !json_string_is(json_get(step, "prepend_scheme"), "never") &&
-                   json_bool(json_get(step, "add_prefix_space"), true);
-    return hf_has_step(json_get(tokenizer, "normalizer"), "normalizers", "Prepend");
+    static const char space[] = "\xe2\x96\x81";
+    const struct json *metaspace = hf_find_step(json_get(tokenizer, "pre_tokenizer"), "pretokenizers", "Metaspace");
+    const struct json *prepend = hf_find_step(json_get(tokenizer, "normalizer"), "normalizers", "Prepend");
+    if (metaspace != NULL)
+        return !json_string_is(json_get(metaspace, "prepend_scheme"), "never") &&
+               json_bool(json_get(metaspace, "add_prefix_space"), true);
+    return json_string_is(json_get(prepend, "prepend"), space);
 }

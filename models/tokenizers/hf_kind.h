@@ -19,11 +19,23 @@ enum hf_kind hf_kind_of(const struct json *tokenizer);
 /* Reports whether the text is a byte token: "<0x0A>". */
 bool hf_is_byte(const char *text, size_t length);
 
-/* Reports whether a step, or one of the steps in its list (such as "pretokenizers" or "decoders"), is of that type. */
+/* Returns the first step of that type: the step itself, or one in its list (such as "pretokenizers" or "decoders") or
+ * in the lists in there; NULL: none. */
+const struct json *hf_find_step(const struct json *step, const char *list, const char *type);
 bool hf_has_step(const struct json *step, const char *list, const char *type);
 
 /* Reports whether a pre-tokenizer or normalizer puts U+2581 before a text. */
 bool hf_adds_prefix(const struct json *tokenizer);
+
+/* Fails for a tokenizer.json that llama.cpp would split into noise (hf_unlike.c). */
+bool hf_is_usable(const struct hf_vocabulary *vocabulary, struct error *error);
+
+/* Writes that no special token stands at an end of a text, where the post-processor adds none and llama.cpp would. */
+void hf_deny_ends(struct gguf_kvs *kvs, const struct hf_vocabulary *vocabulary);
+
+/* Adds a note on what llama.cpp does otherwise than transformers with tokenizer.json, whose keys are complete. */
+void hf_unlike_note(const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
+                    const struct gguf_kvs *kvs);
 
 /* Byte-level byte pair encoding (bpe.c), which the vocabularies share that add special ids to it. */
 
@@ -75,6 +87,7 @@ bool hf_spm_write(struct gguf_kvs *kvs, const struct vocab_input *input, const s
 
 /* Sets the scores of the list's normal tokens. `counts_all`: ids count from 0, as Gemma's do, else from the first piece
  * after the tokens of bytes. `spaces_last`: pieces of U+2581 alone come last although their merges do not, as in
- * Llama's vocabularies before a class sorted their merges by id. Takes O(N log N) for N tokens and merges. */
-void merge_scores_set(struct token_list *list, const struct hf_vocabulary *vocabulary, bool counts_all,
-                      bool spaces_last);
+ * Llama's vocabularies before a class sorted their merges by id. Takes O(N log N) for N tokens and merges. Returns what
+ * merges say that no scores do, or NULL. */
+const char *merge_scores_set(struct token_list *list, const struct hf_vocabulary *vocabulary, bool counts_all,
+                             bool spaces_last);

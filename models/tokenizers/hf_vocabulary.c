@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "models/tokenizers/byte_alphabet.h"
+#include "models/tokenizers/hf_kind.h"
 #include "text/json_write.h"
 
 #include <inttypes.h>
@@ -640,8 +641,13 @@ enum vocab_result hf_vocabulary_add(struct gguf_kvs *kvs, const struct vocab_inp
     if (fits == NULL || fits(files.tokenizer))
         result = hf_vocabulary_load(input, &files, &vocabulary, error);
     if (result == VOCAB_ADDED) {
-        if (!write_keys(kvs, input, &vocabulary, error))
+        bool is_ours = files.tokenizer != NULL && hf_is_too_new(&files);
+        if ((is_ours && !hf_is_usable(&vocabulary, error)) || !write_keys(kvs, input, &vocabulary, error))
             result = VOCAB_FAILED;
+        if (result == VOCAB_ADDED && is_ours)
+            hf_deny_ends(kvs, &vocabulary);
+        if (result == VOCAB_ADDED && files.tokenizer != NULL)
+            hf_unlike_note(input, &vocabulary, kvs);
         hf_vocabulary_free(&vocabulary);
     }
     tokenizer_files_free(&files);

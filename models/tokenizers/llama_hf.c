@@ -118,19 +118,19 @@ static bool hf_spm_make_list(const struct vocab_input *input, const struct hf_vo
     return true;
 }
 
-/* Sets the added tokens as sentencepiece_add_decoder() does. */
-static void set_added(struct token_list *list, const struct json *tokenizer, bool by_looks)
+/* Sets the added tokens as sentencepiece_add_decoder() does; U+2581 stands for a space in pieces of the model. */
+static void set_added(struct token_list *list, const struct hf_vocabulary *vocabulary, bool by_looks)
 {
-    const struct json *added = json_get(tokenizer, "added_tokens");
+    const struct json *added = json_get(vocabulary->files->tokenizer, "added_tokens");
     for (const struct json *token = json_first(added); token != NULL; token = json_next(token)) {
         size_t length;
-        uint64_t id;
+        uint64_t id, model_id;
         const char *text = json_string(json_get(token, "content"), &length);
         bool is_control = json_bool(json_get(token, "special"), false);
         if (text == NULL || !json_u64(json_get(token, "id"), &id))
             continue;
         is_control |= by_looks && token_looks_special(text, length);
-        if (!is_control && by_looks)
+        if (!is_control && by_looks && hf_model_id(vocabulary, text, length, &model_id))
             text = token_plain_spaces(list, text, &length);
         token_list_set(list, id, text, length, -1000.f, is_control ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
     }
@@ -138,38 +138,39 @@ static void set_added(struct token_list *list, const struct json *tokenizer, boo
 
 /* What llama.cpp would take otherwise: a space before the text. transformers 5 saves a step that adds it even where
  * tokenizer_config.json, which is right, says that there is none. */
-static void write_space_prefix(struct gguf_kvs *kvs, const struct tokenizer_files *files)
+static void write_space_prefix(struct gguf_kvs *kvs, const struct vocab_input *input,
+                               const struct tokenizer_files *files)
 {
-    if (!json_bool(json_get(files->config, "add_prefix_space"), hf_adds_prefix(files->tokenizer)))
-        gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", false);
-}
-
-static void note_normalizer(const struct vocab_input *input, const struct json *tokenizer)
-{
-    if (hf_has_step(json_get(tokenizer, "normalizer"), "normalizers", "Precompiled") ||
-        hf_has_step(json_get(tokenizer, "normalizer"), "normalizers", "NFKC"))
-        checkpoint_note(
-            input->checkpoint, SUBJECT_GGUF,
-            "tokenizer.json normalizes text (NFKC), which llama.cpp does not for this kind of vocabulary, so "
-            "some texts are split otherwise");
+    bool has_step = hf_adds_prefix(files->tokenizer);
+    if (json_bool(json_get(files->config, "add_prefix_space"), has_step))
+        return;
+    gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", false);
+    if (has_step)
+        checkpoint_note(input->checkpoint, SUBJECT_GGUF,
+                        "add_prefix_space is false in tokenizer_config.json, but tokenizer.json puts a space before "
+                        "texts, as transformers 5 does; wfs writes false, which the model was trained with");
 }
 
 bool hf_spm_write(struct gguf_kvs *kvs, const struct vocab_input *input, const struct hf_vocabulary *vocabulary,
                   struct hf_spm_form form, struct error *error)
 {
     static const char add_bos[] = "tokenizer.ggml.add_bos_token";
-    const struct json *tokenizer = vocabulary->files->tokenizer;
     struct token_list list;
     if (!hf_spm_make_list(input, vocabulary, &list, error))
         return false;
-    set_added(&list, tokenizer, !form.by_flags);
-    merge_scores_set(&list, vocabulary, form.counts_all, strcmp(vocabulary->class_name, "LlamaTokenizer") == 0);
+    set_added(&list, vocabulary, !form.by_flags);
+    const char *unlike =
+        merge_scores_set(&list, vocabulary, form.counts_all, strcmp(vocabulary->class_name, "LlamaTokenizer") == 0);
+    if (unlike != NULL)
+        checkpoint_note(input->checkpoint, SUBJECT_GGUF,
+                        "tokenizer.json has %s: llama.cpp joins pieces by scores alone, so it splits some texts "
+                        "otherwise than transformers",
+                        unlike);
     token_list_write(&list, "llama", "default", true, kvs);
-    write_space_prefix(kvs, vocabulary->files);
+    write_space_prefix(kvs, input, vocabulary->files);
     checkpoint_hint(input->checkpoint, SUBJECT_GGUF,
                     "the converter does not make this tokenizer out of tokenizer.json alone; the scores of its pieces "
                     "follow from the merges");
-    note_normalizer(input, tokenizer);
     struct special_vocab_options options = {.n_vocab = list.n_tokens};
     token_list_free(&list);
     if (!special_vocab_write(kvs, input, vocabulary->files, &options, error))

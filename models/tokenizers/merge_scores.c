@@ -9,6 +9,7 @@ struct scoring {
     struct token_list *list;
     uint32_t *ranks; /* of the ids: which piece, in the order of merges, was made how early */
     uint32_t n_ranks;
+    bool is_apart; /* merges that make one piece do not stand next to each other */
 };
 
 /* Gets the two halves of a merge: ["a", "b"], or "a b". */
@@ -44,9 +45,12 @@ static void rank_pieces(struct scoring *scoring, const struct hf_vocabulary *voc
         piece.length = 0;
         buffer_append(&piece, halves[0], lengths[0]);
         buffer_append(&piece, halves[1], lengths[1]);
-        if (hf_model_id(vocabulary, (const char *)piece.bytes, piece.length, &id) && id < scoring->list->n_tokens &&
-            scoring->ranks[id] == never_made)
+        if (!hf_model_id(vocabulary, (const char *)piece.bytes, piece.length, &id) || id >= scoring->list->n_tokens)
+            continue;
+        if (scoring->ranks[id] == never_made)
             scoring->ranks[id] = scoring->n_ranks++;
+        else
+            scoring->is_apart |= scoring->ranks[id] + 1 != scoring->n_ranks;
     }
     buffer_free(&piece);
 }
@@ -141,18 +145,48 @@ static void score_by_rank(struct scoring *scoring)
     }
 }
 
-void merge_scores_set(struct token_list *list, const struct hf_vocabulary *vocabulary, bool counts_all,
-                      bool spaces_last)
+/* Reports whether two pieces make that one, in llama.cpp. */
+static bool can_be_made(const struct hf_vocabulary *vocabulary, const struct token *token)
+{
+    uint64_t id;
+    for (size_t i = 1; i < token->length; i++)
+        if (hf_model_id(vocabulary, token->text, i, &id) &&
+            hf_model_id(vocabulary, token->text + i, token->length - i, &id))
+            return true;
+    return false;
+}
+
+static bool has_unmade(const struct scoring *scoring, const struct hf_vocabulary *vocabulary)
+{
+    enum { LONGEST = 64 };
+    for (uint64_t id = 0; id < scoring->list->n_tokens; id++) {
+        const struct token *token = &scoring->list->tokens[id];
+        if (token->type == TOKEN_NORMAL && scoring->ranks[id] == never_made && token->length <= LONGEST &&
+            can_be_made(vocabulary, token))
+            return true;
+    }
+    return false;
+}
+
+const char *merge_scores_set(struct token_list *list, const struct hf_vocabulary *vocabulary, bool counts_all,
+                             bool spaces_last)
 {
     struct scoring scoring = {.list = list, .ranks = arena_array(list->arena, list->n_tokens, sizeof(uint32_t))};
     for (uint64_t id = 0; id < list->n_tokens; id++)
         scoring.ranks[id] = never_made;
     rank_pieces(&scoring, vocabulary);
     struct agreement agreement = compare_ids(&scoring);
+    bool moves_spaces = agreement.with_spaces && spaces_last && !agreement.spaces_are_last;
     if (agreement.with_spaces)
         score_by_id(&scoring, counts_all, spaces_last);
     else if (agreement.without_spaces && agreement.spaces_are_last)
         score_by_id(&scoring, counts_all, true);
     else
         score_by_rank(&scoring);
+    if (has_unmade(&scoring, vocabulary))
+        return "pieces that no merge makes";
+    if (scoring.is_apart)
+        return "merges of one piece in different places";
+    return moves_spaces ? "merges of spaces before all others, where the model was trained with them as the last"
+                        : NULL;
 }

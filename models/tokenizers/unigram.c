@@ -129,6 +129,17 @@ void hf_unigram_set(struct token_list *list, const struct hf_vocabulary *vocabul
     }
 }
 
+/* Sets the added tokens that the model lacks. */
+static void set_added(struct token_list *list, const struct hf_vocabulary *vocabulary)
+{
+    for (size_t i = 0; i < vocabulary->n_added; i++) {
+        const struct added_token *added = &vocabulary->added[i];
+        if (added->id >= vocabulary->n_model_tokens)
+            token_list_set(list, added->id, added->text, added->length, 0,
+                           added->special ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+    }
+}
+
 static bool joins_spaces(const struct json *normalizer)
 {
     const struct json *first = json_first(json_get(normalizer, "normalizers"));
@@ -156,6 +167,7 @@ static bool hf_unigram_write_keys(struct gguf_kvs *kvs, const struct vocab_input
     if (!hf_count_fits(input, vocabulary, n_tokens, error) || !token_list_init(&list, n_tokens, -10000.f, error))
         return false;
     hf_unigram_set(&list, vocabulary);
+    set_added(&list, vocabulary);
     token_list_write(&list, "t5", "default", true, kvs);
     gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", hf_adds_prefix(tokenizer));
     gguf_set_bool(kvs, "tokenizer.ggml.remove_extra_whitespaces", hf_unigram_removes_spaces(tokenizer));
@@ -247,14 +259,19 @@ static uint64_t larger_vocab_size(const struct vocab_input *input, uint64_t n_to
     return wanted > n_tokens ? wanted : n_tokens;
 }
 
-static void write_list(struct gguf_kvs *kvs, const struct vocab_input *input, const struct token_list *list,
-                       bool add_prefix, bool remove_spaces)
+static void write_type_count(struct gguf_kvs *kvs, const struct vocab_input *input)
 {
     uint64_t n_types = 1;
     json_u64(hparams_get(input->hparams, "type_vocab_size"), &n_types);
+    gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);
+}
+
+static void write_list(struct gguf_kvs *kvs, const struct vocab_input *input, const struct token_list *list,
+                       bool add_prefix, bool remove_spaces)
+{
     token_list_write(list, "t5", "default", true, kvs);
     gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", add_prefix);
-    gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);
+    write_type_count(kvs, input);
     gguf_set_bool(kvs, "tokenizer.ggml.remove_extra_whitespaces", remove_spaces);
 }
 
@@ -324,6 +341,10 @@ static bool write_json(struct gguf_kvs *kvs, const struct vocab_input *input, co
     const struct tokenizer_files *files = vocabulary->files;
     struct token_list list;
     uint64_t n_tokens = larger_vocab_size(input, vocabulary->n_model_tokens);
+    if (hf_is_too_new(files)) {
+        write_type_count(kvs, input);
+        return hf_unigram_write_keys(kvs, input, vocabulary, error);
+    }
     if (!hf_count_fits(input, vocabulary, n_tokens, error) || !token_list_init(&list, n_tokens, -10000.f, error))
         return false;
     hf_unigram_set(&list, vocabulary);

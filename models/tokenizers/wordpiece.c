@@ -1,14 +1,16 @@
 /* "bert": WordPiece, from tokenizer.json or vocab.txt. Writes tokens as llama.cpp expects: U+2581 marks the start of a
  * word, instead of "##" before the rest of a word. */
-#include "models/tokenizers/hf_vocabulary.h"
+#include "models/tokenizers/hf_kind.h"
 
 #include <string.h>
 
-static void mark_word_starts(struct token_list *list)
+/* Marks the tokens. Not marked are control tokens, and added ones where `marks_added` is false: the converter marks
+ * these, too, and llama.cpp then does not find them in a text. */
+static void mark_word_starts(struct token_list *list, bool marks_added)
 {
     for (uint64_t i = 0; i < list->n_tokens; i++) {
         struct token *token = &list->tokens[i];
-        if (token->type == TOKEN_CONTROL)
+        if (token->type == TOKEN_CONTROL || (token->type == TOKEN_USER_DEFINED && !marks_added))
             continue;
         if (token->text == NULL) {
             token->text = arena_printf(list->arena, "[PAD%llu]", (unsigned long long)i);
@@ -34,9 +36,11 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
     uint64_t n_tokens = vocabulary->n_ids, n_types = 1;
     json_u64(hparams_get(input->hparams, "vocab_size"), &n_tokens);
     json_u64(hparams_get(input->hparams, "type_vocab_size"), &n_types);
+    if (hf_is_too_new(vocabulary->files) && hf_kind_of(vocabulary->files->tokenizer) != HF_WORDPIECE)
+        return error_set(error, "tokenizer.json: not a WordPiece vocabulary, as llama.cpp takes for this model");
     if (!hf_count_fits(input, vocabulary, n_tokens, error) || !hf_token_list(vocabulary, n_tokens, &list, error))
         return false;
-    mark_word_starts(&list);
+    mark_word_starts(&list, !hf_is_too_new(vocabulary->files));
     gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);
     gguf_set_text(kvs, "tokenizer.ggml.model", "bert");
     bool named = pre_write(kvs, input, vocabulary, error);
@@ -48,4 +52,10 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
                                error);
 }
 
-const struct vocab wordpiece_vocab = {.name = "WordPiece", .file = "tokenizer.json", .write = write_keys};
+static bool fits(const struct json *tokenizer)
+{
+    enum hf_kind kind = hf_kind_of(tokenizer);
+    return kind != HF_BYTE_FALLBACK && kind != HF_UNIGRAM;
+}
+
+const struct vocab wordpiece_vocab = {.name = "WordPiece", .file = "tokenizer.json", .fits = fits, .write = write_keys};

@@ -390,17 +390,21 @@ static void check_pooling(void)
  * as transformers and the tokenizer.model that it was made from have it. */
 static void check_space(const char *class_text, bool is_denied)
 {
-    static const char with_space[] = "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1},"
+    static const char with_space[] = "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{%s\"a\":256},"
                                      "\"merges\":[]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[]},"
                                      "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\","
                                      "\"prepend_scheme\":\"always\",\"split\":false},\"added_tokens\":[]}";
     const struct open_options options = {0};
     struct error error = {""};
     bool adds_space = true;
+    char bytes[256 * 16] = "", text[sizeof bytes + sizeof with_space];
+    for (unsigned byte = 0; byte < 256; byte++)
+        sprintf(bytes + strlen(bytes), "\"<0x%02X>\":%u,", byte, byte);
+    snprintf(text, sizeof text, with_space, bytes);
     write_model("model.embed_tokens");
     files_write_text("config.json", JAMBA "}");
     unlink("tokenizer.model");
-    files_write_text("tokenizer.json", with_space);
+    files_write_text("tokenizer.json", text);
     files_write_text("tokenizer_config.json", class_text);
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;

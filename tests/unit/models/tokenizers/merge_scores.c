@@ -3,7 +3,7 @@
 #include "tests/unit/models/tokenizers/kinds.h"
 
 static const char config[] = "{\"vocab_size\":12,\"architectures\":[\"MistralForCausalLM\"]}";
-static const char backend[] = "{\"tokenizer_class\":\"TokenizersBackend\",\"unk_token\":\"<unk>\"}";
+static const char backend[] = "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"unk_token\":\"<unk>\"}";
 static const char *const files[] = {"tokenizer.json", "tokenizer_config.json", NULL};
 
 /* Writes a tokenizer of the given merges and vocabulary. */

@@ -1,0 +1,403 @@
+/* What llama.cpp does otherwise than transformers with the vocabulary of a tokenizer.json, since no key of a GGUF says
+ * it. Source: llama-vocab.cpp of llama.cpp; normalizers, pre_tokenizers, processors and added_vocabulary.rs of
+ * tokenizers. */
+#include "base/text.h"
+#include "models/tokenizers/hf_kind.h"
+#include "models/tokenizers/unigram.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char space[] = "\xe2\x96\x81";
+
+struct review {
+    const struct hf_vocabulary *vocabulary;
+    const struct json *tokenizer;
+    const struct gguf_kvs *kvs;
+    enum hf_kind kind;
+    const char *found[16]; /* what differs */
+    size_t n_found;
+};
+
+/* Differences that most texts do not show. */
+static const char nfc[] = "the normalizer NFC", blocks[] = "added tokens of U+2581";
+
+/* Adds a difference once. */
+static void find(struct review *review, const char *difference)
+{
+    for (size_t i = 0; i < review->n_found; i++)
+        if (strcmp(review->found[i], difference) == 0)
+            return;
+    if (review->n_found < sizeof review->found / sizeof *review->found)
+        review->found[review->n_found++] = difference;
+}
+
+static bool replaces(const struct json *step, const char *pattern, const char *text)
+{
+    return json_string_is(json_get(json_get(step, "pattern"), pattern), text);
+}
+
+/* Steps of normalizers and pre-tokenizers that llama.cpp follows: by its code for the kind, or by a key. */
+
+static bool follows_pieces(const struct review *review, const struct json *step)
+{
+    const struct json *content = json_get(step, "content");
+    return json_string_is(json_get(step, "prepend"), space) ||
+           (replaces(step, "String", " ") && json_string_is(content, space)) ||
+           (replaces(step, "Regex", "\\A\xe2\x96\x81") && json_string_is(content, "\xe2\x96\x81\xe2\x96\x81"));
+}
+
+static bool follows_unigram(const struct review *review, const struct json *step)
+{
+    const struct json *type = json_get(step, "type");
+    bool cuts_words = hf_has_step(json_get(review->tokenizer, "pre_tokenizer"), "pretokenizers", "WhitespaceSplit");
+    bool strips = hf_has_step(json_get(review->tokenizer, "normalizer"), "normalizers", "Strip");
+    bool joins = hf_unigram_removes_spaces(review->tokenizer); /* else "\r\n" is two spaces in llama.cpp */
+    return (json_string_is(type, "Precompiled") && joins) ||
+           (replaces(step, "Regex", " {2,}") && (cuts_words || strips)) ||
+           (json_string_is(type, "Strip") && (cuts_words || joins)) ||
+           (replaces(step, "String", " ") && json_string_is(json_get(step, "content"), space));
+}
+
+static bool follows_words(const struct review *review, const struct json *step)
+{
+    const struct json *type = json_get(step, "type");
+    if (json_string_is(type, "BertNormalizer"))
+        return json_bool(json_get(step, "clean_text"), true) && json_bool(json_get(step, "handle_chinese_chars"), true);
+    return json_string_is(type, "NFD") || json_string_is(type, "Lowercase") || json_string_is(type, "StripAccents");
+}
+
+/* Reports whether a pattern lists names: tokens of SentencePiece that no merge makes, which llama.cpp finds, too. */
+static bool is_names(const char *pattern)
+{
+    for (; *pattern != '\0'; pattern++)
+        if (*pattern == '\\')
+            pattern += pattern[1] != '\0';
+        else if (strchr(".*+?()[]{}^$", *pattern) != NULL)
+            return false;
+    return true;
+}
+
+static bool cuts_pieces(const struct review *review, const struct json *step)
+{
+    const char *pattern = json_string(json_get(json_get(step, "pattern"), "Regex"), NULL);
+    return (json_string_is(json_get(step, "type"), "Metaspace") && !json_bool(json_get(step, "split"), true)) ||
+           replaces(step, "String", " ") || (pattern != NULL && is_names(pattern));
+}
+
+static bool cuts_unigram(const struct review *review, const struct json *step)
+{
+    const struct json *type = json_get(step, "type");
+    bool has_charsmap = hf_has_step(json_get(review->tokenizer, "normalizer"), "normalizers", "Precompiled");
+    return json_string_is(type, "Metaspace") || (json_string_is(type, "WhitespaceSplit") && has_charsmap);
+}
+
+static bool cuts_words(const struct review *review, const struct json *step)
+{
+    return json_string_is(json_get(step, "type"), "BertPreTokenizer");
+}
+
+static bool cuts_none(const struct review *review, const struct json *step)
+{
+    return false;
+}
+
+static void review_steps(struct review *review, const struct json *step, const char *list, const char *noun,
+                         bool (*does)(const struct review *review, const struct json *step), int depth)
+{
+    enum { MOST_DEPTH = 8 };
+    const char *type = json_string(json_get(step, "type"), NULL);
+    if (type == NULL)
+        return;
+    if (strcmp(type, "Sequence") != 0) {
+        if (!does(review, step))
+            find(review, arena_printf(review->vocabulary->arena, "%s %.40s", noun, type));
+        return;
+    }
+    for (const struct json *each = json_first(json_get(step, list)); each != NULL && depth < MOST_DEPTH;
+         each = json_next(each))
+        review_steps(review, each, list, noun, does, depth + 1);
+}
+
+static void review_text_steps(struct review *review)
+{
+    static bool (*const normalizes[])(const struct review *,
+                                      const struct json *) = {[HF_BYTE_LEVEL] = cuts_none,
+                                                              [HF_BYTE_FALLBACK] = follows_pieces,
+                                                              [HF_UNIGRAM] = follows_unigram,
+                                                              [HF_WORDPIECE] = follows_words};
+    static bool (*const cuts[])(const struct review *, const struct json *) = {
+        [HF_BYTE_FALLBACK] = cuts_pieces, [HF_UNIGRAM] = cuts_unigram, [HF_WORDPIECE] = cuts_words};
+    const struct json *pre_tokenizer = json_get(review->tokenizer, "pre_tokenizer");
+    review_steps(review, json_get(review->tokenizer, "normalizer"), "normalizers", "the normalizer",
+                 normalizes[review->kind], 0);
+    if (cuts[review->kind] != NULL)
+        review_steps(review, pre_tokenizer, "pretokenizers", "the pre-tokenizer", cuts[review->kind], 0);
+    const struct json *bytes = hf_find_step(pre_tokenizer, "pretokenizers", "ByteLevel");
+    if (json_bool(json_get(bytes, "add_prefix_space"), false))
+        find(review, "add_prefix_space");
+    if (review->kind == HF_UNIGRAM && !hf_has_step(pre_tokenizer, "pretokenizers", "Metaspace"))
+        find(review, "spaces that are not U+2581");
+}
+
+static bool has_text(const struct json *model, const char *member)
+{
+    const struct json *text = json_get(model, member);
+    return json_string(text, NULL) != NULL && !json_string_is(text, "");
+}
+
+static bool has_all_bytes(const struct hf_vocabulary *vocabulary)
+{
+    char text[8];
+    uint64_t id;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        snprintf(text, sizeof text, "<0x%02X>", byte);
+        if (!hf_model_id(vocabulary, text, 6, &id))
+            return false;
+    }
+    return true;
+}
+
+bool hf_is_usable(const struct hf_vocabulary *vocabulary, struct error *error)
+{
+    static const char cannot[] = "tokenizer.json: llama.cpp has no vocabularies";
+    const struct json *tokenizer = vocabulary->files->tokenizer, *model = vocabulary->model;
+    enum hf_kind kind = hf_kind_of(tokenizer);
+    if (kind == HF_OTHER)
+        return error_set(error, "%s with neither a ByteLevel step nor tokens of bytes, such as <0x00>", cannot);
+    if (kind == HF_BYTE_FALLBACK && !has_all_bytes(vocabulary))
+        return error_set(error, "%s of pieces without a token for each byte, <0x00> to <0xFF>", cannot);
+    if (kind != HF_WORDPIECE && (has_text(model, "end_of_word_suffix") || has_text(model, "continuing_subword_prefix")))
+        return error_set(error, "%s of pairs with end_of_word_suffix or continuing_subword_prefix", cannot);
+    return true;
+}
+
+static void review_model(struct review *review)
+{
+    const struct json *model = review->vocabulary->model, *prefix = json_get(model, "continuing_subword_prefix");
+    bool has_bytes = json_bool(json_get(model, "byte_fallback"), false);
+    const char *given = gguf_get_text(review->kvs, "tokenizer.ggml.model", review->vocabulary->arena);
+    if (given != NULL && strcmp(given, "bert") == 0 && review->kind != HF_WORDPIECE)
+        find(review, "no WordPiece vocabulary");
+    if (review->kind == HF_BYTE_FALLBACK && !has_bytes)
+        find(review, "no byte_fallback");
+    if (review->kind == HF_BYTE_FALLBACK && !has_all_bytes(review->vocabulary))
+        find(review, "no token for some bytes");
+    if (review->kind == HF_UNIGRAM && has_bytes && has_all_bytes(review->vocabulary))
+        find(review, "byte_fallback");
+    if (review->kind == HF_WORDPIECE && prefix != NULL && !json_string_is(prefix, "##"))
+        find(review, "another continuing_subword_prefix than ##");
+    if (review->kind != HF_WORDPIECE && has_text(model, "continuing_subword_prefix"))
+        find(review, "continuing_subword_prefix");
+    if (has_text(model, "end_of_word_suffix"))
+        find(review, "end_of_word_suffix");
+}
+
+/* The mask is no token of texts, and strips spaces in most models that have one. */
+static bool is_mask(const struct review *review, const struct added_token *added)
+{
+    size_t length;
+    const char *mask = hf_special_token(review->vocabulary, "mask_token", &length);
+    return mask != NULL && length == added->length && memcmp(mask, added->text, length) == 0;
+}
+
+/* Reports whether added tokens that are found after normalizing are found otherwise than before it. */
+static bool normalizes_around_tokens(const struct review *review)
+{
+    const struct json *normalizer = json_get(review->tokenizer, "normalizer");
+    if (review->kind == HF_BYTE_FALLBACK)
+        return hf_adds_prefix(review->tokenizer);
+    return review->kind != HF_BYTE_LEVEL && json_is(normalizer, JSON_OBJECT);
+}
+
+static void review_added(struct review *review)
+{
+    bool normalizes = normalizes_around_tokens(review);
+    for (size_t i = 0; i < review->vocabulary->n_added; i++) {
+        const struct added_token *added = &review->vocabulary->added[i];
+        struct arena *arena = review->vocabulary->arena;
+        int length = added->length < 40 ? (int)added->length : 40;
+        if (is_mask(review, added))
+            continue;
+        if (review->kind == HF_BYTE_FALLBACK && !added->special && memmem(added->text, added->length, space, 3) != NULL)
+            find(review, blocks);
+        if (added->left_strip || added->right_strip)
+            find(review,
+                 arena_printf(arena, "added tokens that take the spaces beside them (%.*s)", length, added->text));
+        else if (added->single_word)
+            find(review, arena_printf(arena, "added tokens that are whole words (%.*s)", length, added->text));
+        else if (added->normalized && normalizes)
+            find(review, arena_printf(arena, "added tokens of normalized text (%.*s)", length, added->text));
+        else
+            continue;
+        return; /* one is enough to know */
+    }
+}
+
+/* Special tokens around a text. */
+
+enum { MOST_ENDS = 8 };
+struct ends {
+    uint64_t before[MOST_ENDS], after[MOST_ENDS];
+    size_t n_before, n_after;
+};
+
+static void add_end(struct ends *ends, bool is_after, uint64_t id)
+{
+    size_t *count = is_after ? &ends->n_after : &ends->n_before;
+    if (*count < MOST_ENDS)
+        (is_after ? ends->after : ends->before)[(*count)++] = id;
+}
+
+static void read_template(const struct json *processor, struct ends *ends)
+{
+    bool is_after = false;
+    for (const struct json *item = json_first(json_get(processor, "single")); item != NULL; item = json_next(item)) {
+        uint64_t id;
+        const char *name = json_string(json_get(json_get(item, "SpecialToken"), "id"), NULL);
+        is_after |= json_get(item, "Sequence") != NULL;
+        const struct json *ids =
+            name == NULL ? NULL : json_get(json_get(json_get(processor, "special_tokens"), name), "ids");
+        for (const struct json *each = json_first(ids); each != NULL; each = json_next(each))
+            if (json_u64(each, &id))
+                add_end(ends, is_after, id);
+    }
+}
+
+static void read_ends(const struct json *processor, struct ends *ends)
+{
+    uint64_t id;
+    if (json_u64(json_at(json_get(processor, "cls"), 1), &id))
+        add_end(ends, false, id);
+    if (json_u64(json_at(json_get(processor, "sep"), 1), &id))
+        add_end(ends, true, id);
+    read_template(processor, ends);
+    for (const struct json *each = json_first(json_get(processor, "processors")); each != NULL; each = json_next(each))
+        if (json_get(each, "processors") == NULL)
+            read_ends(each, ends);
+}
+
+static const char bos_key[] = "tokenizer.ggml.bos_token_id", eos_key[] = "tokenizer.ggml.eos_token_id";
+static const char add_bos_key[] = "tokenizer.ggml.add_bos_token", add_eos_key[] = "tokenizer.ggml.add_eos_token";
+
+/* What llama.cpp takes where a key is absent. */
+static const struct defaults {
+    const char *model;
+    bool adds_bos, adds_eos;
+    uint64_t bos, eos;
+} defaults[] = {{"llama", true, false, 1, 2},
+                {"gpt2", false, false, 11, 11},
+                {"t5", false, true, 0, 1},
+                {"gemma4", true, false, 0, 0}};
+
+/* Pre-tokenizers of "gpt2" with a beginning token by default. */
+static const char begun[] =
+    "chameleon falcon-h1 falcon3 jina-v5-nano lfm2 llama-bpe llama-v3 llama3 midm-2.0 pixtral tekken";
+
+/* Finds the defaults of the keys' vocabulary; false for others. */
+static bool find_defaults(const struct gguf_kvs *kvs, struct arena *arena, struct defaults *ret_defaults)
+{
+    const char *model = gguf_get_text(kvs, "tokenizer.ggml.model", arena);
+    const char *pre = gguf_get_text(kvs, "tokenizer.ggml.pre", arena);
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (model != NULL && strcmp(model, defaults[i].model) == 0) {
+            *ret_defaults = defaults[i];
+            ret_defaults->adds_bos |=
+                strcmp(model, "gpt2") == 0 && pre != NULL && text_has_word(begun, pre, strlen(pre));
+            return true;
+        }
+    return false;
+}
+
+static uint64_t id_of(const struct gguf_kvs *kvs, const char *key, uint64_t otherwise)
+{
+    uint64_t id;
+    return gguf_get_u64(kvs, key, &id) ? id : otherwise;
+}
+
+void hf_deny_ends(struct gguf_kvs *kvs, const struct hf_vocabulary *vocabulary)
+{
+    struct ends wanted = {0};
+    struct defaults otherwise;
+    if (!find_defaults(kvs, vocabulary->arena, &otherwise))
+        return;
+    read_ends(json_get(vocabulary->files->tokenizer, "post_processor"), &wanted);
+    if (otherwise.adds_bos && wanted.n_before == 0 && gguf_kvs_find(kvs, add_bos_key) == NULL)
+        gguf_set_bool(kvs, add_bos_key, false);
+    if (otherwise.adds_eos && wanted.n_after == 0 && gguf_kvs_find(kvs, add_eos_key) == NULL)
+        gguf_set_bool(kvs, add_eos_key, false);
+}
+
+/* Sets the special tokens that llama.cpp adds, always one at each end for "bert". */
+static bool ends_of_keys(const struct review *review, struct ends *ends)
+{
+    struct defaults otherwise;
+    const struct gguf_kvs *kvs = review->kvs;
+    if (review->kind == HF_WORDPIECE) {
+        add_end(ends, false, id_of(kvs, bos_key, 101));
+        add_end(ends, true, id_of(kvs, "tokenizer.ggml.seperator_token_id", 102));
+        return true;
+    }
+    if (!find_defaults(kvs, review->vocabulary->arena, &otherwise))
+        return false;
+    gguf_get_bool(kvs, add_bos_key, &otherwise.adds_bos);
+    gguf_get_bool(kvs, add_eos_key, &otherwise.adds_eos);
+    if (otherwise.adds_bos)
+        add_end(ends, false, id_of(kvs, bos_key, otherwise.bos));
+    if (otherwise.adds_eos)
+        add_end(ends, true, id_of(kvs, eos_key, otherwise.eos));
+    return true;
+}
+
+static void review_ends(struct review *review)
+{
+    struct ends wanted = {0}, given = {0};
+    read_ends(json_get(review->tokenizer, "post_processor"), &wanted);
+    if (!ends_of_keys(review, &given))
+        return;
+    if (wanted.n_before != given.n_before || wanted.n_after != given.n_after ||
+        memcmp(wanted.before, given.before, sizeof wanted.before) != 0 ||
+        memcmp(wanted.after, given.after, sizeof wanted.after) != 0)
+        find(review, "other special tokens around a text");
+}
+
+/* The space before a text: where one begins with it already, or a special token stands before the text. */
+static void hint_prefix(const struct review *review, const struct checkpoint *checkpoint)
+{
+    const struct json *pre_tokenizer = json_get(review->tokenizer, "pre_tokenizer");
+    const struct json *metaspace = hf_find_step(pre_tokenizer, "pretokenizers", "Metaspace");
+    const struct json *doubles = hf_find_step(json_get(review->tokenizer, "normalizer"), "normalizers", "Replace");
+    bool is_pieces = review->kind == HF_BYTE_FALLBACK, is_unigram = review->kind == HF_UNIGRAM;
+    if (metaspace == NULL || !hf_adds_prefix(review->tokenizer) || !(is_pieces || is_unigram) ||
+        (is_pieces && doubles != NULL && !json_string_is(json_get(metaspace, "prepend_scheme"), "first")) ||
+        (is_unigram && hf_unigram_removes_spaces(review->tokenizer)))
+        return;
+    checkpoint_hint(checkpoint, SUBJECT_GGUF,
+                    "transformers adds no space before a text that begins with one, or after a special token within a "
+                    "text; llama.cpp does, as the models of SentencePiece were trained");
+}
+
+void hf_unlike_note(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, const struct gguf_kvs *kvs)
+{
+    struct review review = {vocabulary, vocabulary->files->tokenizer, kvs, hf_kind_of(vocabulary->files->tokenizer)};
+    struct buffer list = {0};
+    if (review.kind == HF_OTHER)
+        return;
+    review_text_steps(&review);
+    review_model(&review);
+    review_added(&review);
+    review_ends(&review);
+    hint_prefix(&review, input->checkpoint);
+    bool is_minor = true;
+    for (size_t i = 0; i < review.n_found; i++) {
+        is_minor &= strcmp(review.found[i], nfc) == 0 || strcmp(review.found[i], blocks) == 0;
+        buffer_printf(&list, "%s%s", i == 0 ? "" : i + 1 < review.n_found ? ", " : " and ", review.found[i]);
+    }
+    if (review.n_found > 0)
+        (is_minor ? checkpoint_hint : checkpoint_note)(
+            input->checkpoint, SUBJECT_GGUF,
+            "tokenizer.json has %.*s, which llama.cpp does not follow, so it splits some texts otherwise than "
+            "transformers",
+            (int)list.length, (const char *)list.bytes);
+    buffer_free(&list);
+}

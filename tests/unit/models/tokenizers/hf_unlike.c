@@ -1,0 +1,164 @@
+/* Notes on what llama.cpp does otherwise than a tokenizer.json says. Expected values: which texts llama.cpp and
+ * transformers split differently with such files. */
+#include "tests/unit/models/tokenizers/kinds.h"
+#include "tests/unit/notes.h"
+
+#define BLOCK "\xe2\x96\x81"
+#define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}"
+#define BOS   "{\"SpecialToken\":{\"id\":\"<s>\"}}"
+#define TEXT  "{\"Sequence\":{\"id\":\"A\"}}"
+#define TEMPLATE(items)                                                                                                \
+    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[" items                                           \
+    "],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[1]}}}"
+#define REPLACE(kind, from, to) "{\"type\":\"Replace\",\"pattern\":{\"" kind "\":\"" from "\"},\"content\":\"" to "\"}"
+#define SEQUENCE(steps)         "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
+
+static const struct row {
+    const char *members; /* of tokenizer.json, besides its model and added tokens */
+    const char *model;   /* members of the model, besides its type */
+    const char *added;   /* flags of an added token */
+    const char *note;    /* what the note names; NULL: there is none */
+} byte_rows[] =
+    {
+        {BYTES, "", "", NULL},
+        {"\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "", "", "add_prefix_space"},
+        {BYTES ",\"normalizer\":{\"type\":\"NFD\"}", "", "", "the normalizer NFD"},
+        {BYTES, "", ",\"lstrip\":true", "spaces beside them (<x>)"},
+        {BYTES, "", ",\"single_word\":true", "whole words (<x>)"},
+        {BYTES, "", ",\"normalized\":true", NULL}, /* nothing normalizes */
+        {BYTES "," TEMPLATE(BOS "," TEXT), "", "", NULL},
+        {BYTES "," TEMPLATE(BOS "," BOS "," TEXT), "", "", "other special tokens around a text"},
+},
+  piece_rows[] = {
+      {SEQUENCE("{\"type\":\"Prepend\",\"prepend\":\"" BLOCK "\"}," REPLACE("String", " ", BLOCK)), "", "", NULL},
+      {SEQUENCE(REPLACE("String", " ", BLOCK) "," REPLACE("Regex", "\\\\A" BLOCK, BLOCK BLOCK)), "", "", NULL},
+      {SEQUENCE("{\"type\":\"Lowercase\"},{\"type\":\"NFC\"}"), "", "",
+       "the normalizer Lowercase and the normalizer NFC,"},
+      {"\"normalizer\":{\"type\":\"Prepend\",\"prepend\":\"x\"}", "", "", "the normalizer Prepend"},
+      {"\"pre_tokenizer\":{\"type\":\"Metaspace\",\"prepend_scheme\":\"never\",\"split\":false}", "", "", NULL},
+      {"\"pre_tokenizer\":{\"type\":\"Metaspace\",\"prepend_scheme\":\"never\",\"split\":true}", "", "",
+       "the pre-tokenizer Metaspace"},
+      {"\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Sequence\",\"pretokenizers\":["
+       "{\"type\":\"Metaspace\",\"split\":false}]},{\"type\":\"Digits\"}]}",
+       "", "", "the pre-tokenizer Digits"},
+      {"\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\[A\\\\]|\\\\[B\\\\]\"}}", "", "", NULL},
+      {"\"pre_tokenizer\":{\"type\":\"Metaspace\",\"split\":false}", "", ",\"normalized\":true",
+       "normalized text (<x>)"},
+      {"\"pre_tokenizer\":{\"type\":\"Metaspace\",\"split\":false}", "", "", "adds no space before a text"},
+      {"\"pre_tokenizer\":null", ",\"byte_fallback\":false", "", "no byte_fallback"},
+      {"\"pre_tokenizer\":null", ",\"merges\":[\"a c\"]", "", "pieces that no merge makes"},
+};
+
+/* Writes a BPE vocabulary: bytes, and "ab" of "a" and "b". */
+static void write_tokenizer(const struct row *row)
+{
+    static const char usual[] = ",\"byte_fallback\":true,\"merges\":[\"a b\"]";
+    struct buffer text = {0};
+    buffer_append_text(&text, "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"<unk>\":0,\"<s>\":1,\"a\":2,\"b\":3,\"ab\":4");
+    for (unsigned byte = 0; byte < 256; byte++)
+        buffer_printf(&text, ",\"<0x%02X>\":%u", byte, byte + 5);
+    buffer_printf(&text,
+                  "}%s%s},\"added_tokens\":[{\"id\":1,\"content\":\"<s>\",\"special\":true},{\"id\":261,\"content\":\"<"
+                  "x>\"%s%s}],",
+                  row->model,
+                  strstr(row->model, "merges") != NULL     ? ",\"byte_fallback\":true"
+                  : strstr(row->model, "fallback") != NULL ? ",\"merges\":[\"a b\"]"
+                                                           : usual,
+                  strstr(row->added, "normalized") != NULL ? "" : ",\"normalized\":false", row->added);
+    buffer_printf(&text, "%s}", row->members);
+    buffer_append(&text, "", 1);
+    files_write_text("tokenizer.json", (const char *)text.bytes);
+    buffer_free(&text);
+}
+
+/* Makes the keys of tokenizer.json; returns the checkpoint, with its notes. */
+static struct checkpoint *add(const struct vocab *vocab, const char *class, struct gguf_kvs *kvs, struct error *error)
+{
+    static const char config[] = "{\"vocab_size\":262,\"architectures\":[\"MistralForCausalLM\"]}";
+    char text[128];
+    snprintf(text, sizeof text, "{\"tokenizer_class\":\"%s\",\"bos_token\":\"<s>\"}", class);
+    files_write_text("tokenizer_config.json", text);
+    struct checkpoint *checkpoint = checkpoint_new(".");
+    checkpoint_add_side_file(checkpoint, "tokenizer.json", location_open_file("tokenizer.json", error));
+    checkpoint_add_side_file(checkpoint, "tokenizer_config.json", location_open_file("tokenizer_config.json", error));
+    struct hparams *hparams = hparams_parse(config, strlen(config), error);
+    struct vocab_input input = {checkpoint, hparams, "llama", "MistralForCausalLM", 262, hparams, NULL};
+    vocab_add(vocab, kvs, &input, error);
+    hparams_free(hparams);
+    return checkpoint;
+}
+
+static void check(const struct vocab *vocab, const struct row *row)
+{
+    struct gguf_kvs kvs = {0};
+    struct error error = {""};
+    write_tokenizer(row);
+    struct checkpoint *checkpoint = add(vocab, "TokenizersBackend", &kvs, &error);
+    CHECK_TEXT(error.message, "");
+    if (row->note != NULL)
+        CHECK_NAMED(has_note(checkpoint, row->note), row->note);
+    else
+        CHECK_NAMED(!has_note(checkpoint, "otherwise than transformers"), row->members);
+    checkpoint_close(checkpoint);
+    gguf_kvs_free(&kvs);
+}
+
+static void check_refused(const struct vocab *vocab, const char *text, const char *reason)
+{
+    struct gguf_kvs kvs = {0};
+    struct error error = {""};
+    files_write_text("tokenizer.json", text);
+    checkpoint_close(add(vocab, "TokenizersBackend", &kvs, &error));
+    CHECK_NAMED(strstr(error.message, reason) != NULL, error.message);
+    gguf_kvs_free(&kvs);
+}
+
+/* What a GGUF can say: an added token beyond the model's, no token after a text, a prefix in a list of lists. */
+static void check_unigram(void)
+{
+    struct gguf_kvs kvs = {0};
+    struct error error = {""};
+    bool adds = true;
+    files_write_text(
+        "tokenizer.json",
+        "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0],[\"a\",-1]]},"
+        "\"added_tokens\":[{\"id\":2,\"content\":\"<x>\",\"normalized\":false}],\"pre_tokenizer\":{\"type\":"
+        "\"Sequence\",\"pretokenizers\":[{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Metaspace\","
+        "\"prepend_scheme\":\"always\"}]},{\"type\":\"Digits\"}]}}");
+    struct checkpoint *checkpoint = add(&xlmr_vocab, "TokenizersBackend", &kvs, &error);
+    CHECK_TEXT(error.message, "");
+    struct arena *arena = arena_new();
+    struct gguf_array tokens = {0};
+    size_t length = 0;
+    if (CHECK(gguf_get_array(&kvs, "tokenizer.ggml.tokens", arena, &tokens, &error) && tokens.count > 2)) {
+        const char *text = gguf_array_string(&tokens, 2, &length);
+        CHECK(length == 3 && memcmp(text, "<x>", length) == 0);
+    }
+    CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_eos_token", &adds) && !adds);
+    CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_space_prefix", &adds) && adds);
+    CHECK(has_note(checkpoint, "the pre-tokenizer Digits"));
+    arena_free(arena);
+    checkpoint_close(checkpoint);
+    gguf_kvs_free(&kvs);
+}
+
+int main(void)
+{
+    files_begin();
+    check_unigram();
+    for (size_t i = 0; i < sizeof byte_rows / sizeof *byte_rows; i++)
+        check(&bpe_vocab, &byte_rows[i]);
+    for (size_t i = 0; i < sizeof piece_rows / sizeof *piece_rows; i++)
+        check(&hf_spm_vocab, &piece_rows[i]);
+    check_refused(&bpe_vocab, "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
+                  "neither a ByteLevel step");
+    check_refused(&hf_spm_vocab,
+                  "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0},\"merges\":[]}}",
+                  "without a token for each byte");
+    check_refused(&bpe_vocab,
+                  "{" BYTES
+                  ",\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"</w>\",\"vocab\":{\"a\":0},\"merges\":[]}}",
+                  "end_of_word_suffix");
+    files_remove();
+    return check_done();
+}

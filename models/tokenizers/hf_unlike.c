@@ -5,6 +5,7 @@
 #include "models/tokenizers/hf_kind.h"
 #include "models/tokenizers/unigram.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -377,6 +378,29 @@ static void hint_prefix(const struct review *review, const struct checkpoint *ch
                     "text; llama.cpp does, as the models of SentencePiece were trained");
 }
 
+/* Notes two tokens of one text, which may differ in tokenizer.json. */
+static void note_duplicate(const struct review *review, const struct checkpoint *checkpoint)
+{
+    struct text_index index = {0};
+    struct gguf_array tokens;
+    struct error error;
+    size_t length, first;
+    if (!gguf_get_array(review->kvs, "tokenizer.ggml.tokens", review->vocabulary->arena, &tokens, &error))
+        return;
+    for (uint64_t id = 0; id < tokens.count; id++) {
+        const char *text = gguf_array_string(&tokens, id, &length);
+        if (text == NULL || length == 0 || text_index_add(&index, text, length, id))
+            continue;
+        text_index_find(&index, text, length, &first);
+        checkpoint_note(checkpoint, SUBJECT_GGUF,
+                        "the tokens %zu and %" PRIu64 " are both '%.*s': llama.cpp refuses the file, as it does the "
+                        "converter's",
+                        first, id, length < 40 ? (int)length : 40, text);
+        break;
+    }
+    text_index_free(&index);
+}
+
 void hf_unlike_note(const struct vocab_input *input, const struct hf_vocabulary *vocabulary, const struct gguf_kvs *kvs)
 {
     struct review review = {vocabulary, vocabulary->files->tokenizer, kvs, hf_kind_of(vocabulary->files->tokenizer)};
@@ -388,6 +412,8 @@ void hf_unlike_note(const struct vocab_input *input, const struct hf_vocabulary 
     review_added(&review);
     review_ends(&review);
     hint_prefix(&review, input->checkpoint);
+    if (review.kind != HF_BYTE_LEVEL) /* whose texts are the file's */
+        note_duplicate(&review, input->checkpoint);
     bool is_minor = true;
     for (size_t i = 0; i < review.n_found; i++) {
         is_minor &= strcmp(review.found[i], nfc) == 0 || strcmp(review.found[i], blocks) == 0;

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-/* Marks the tokens. Not marked are control tokens, and added ones where `marks_added` is false: the converter marks
- * these, too, and llama.cpp then does not find them in a text. */
-static void mark_word_starts(struct token_list *list, bool marks_added)
+/* Marks the tokens. Not marked are control tokens, and added ones from `first_whole` on: the converter marks these,
+ * too, and llama.cpp then does not find them in a text. */
+static void mark_word_starts(struct token_list *list, uint64_t first_whole)
 {
     for (uint64_t i = 0; i < list->n_tokens; i++) {
         struct token *token = &list->tokens[i];
-        if (token->type == TOKEN_CONTROL || (token->type == TOKEN_USER_DEFINED && !marks_added))
+        if (token->type == TOKEN_CONTROL || (token->type == TOKEN_USER_DEFINED && i >= first_whole))
             continue;
         if (token->text == NULL) {
             token->text = arena_printf(list->arena, "[PAD%llu]", (unsigned long long)i);
@@ -40,7 +40,7 @@ static bool write_keys(struct gguf_kvs *kvs, const struct vocab_input *input, co
         return error_set(error, "tokenizer.json: not a WordPiece vocabulary, as llama.cpp takes for this model");
     if (!hf_count_fits(input, vocabulary, n_tokens, error) || !hf_token_list(vocabulary, n_tokens, &list, error))
         return false;
-    mark_word_starts(&list, !hf_is_too_new(vocabulary->files));
+    mark_word_starts(&list, hf_is_too_new(vocabulary->files) ? vocabulary->n_model_tokens : UINT64_MAX);
     gguf_set_u32(kvs, "tokenizer.ggml.token_type_count", (uint32_t)n_types);
     gguf_set_text(kvs, "tokenizer.ggml.model", "bert");
     bool named = pre_write(kvs, input, vocabulary, error);

@@ -142,10 +142,33 @@ static void check_unigram(void)
     gguf_kvs_free(&kvs);
 }
 
+/* WordPiece: added tokens beyond the model's are whole; a control token may be what the rest of a word is. */
+static void check_words(void)
+{
+    struct gguf_kvs kvs = {0};
+    struct error error = {""};
+    files_write_text(
+        "tokenizer.json",
+        "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##a\":2}},\"added_tokens\":["
+        "{\"id\":1,\"content\":\"a\",\"special\":true},{\"id\":3,\"content\":\"x\",\"normalized\":false}]}");
+    struct checkpoint *checkpoint = add(&wordpiece_vocab, "TokenizersBackend", &kvs, &error);
+    struct arena *arena = arena_new();
+    struct gguf_array tokens = {0};
+    size_t length = 0;
+    CHECK_TEXT(error.message, "");
+    if (CHECK(gguf_get_array(&kvs, "tokenizer.ggml.tokens", arena, &tokens, &error) && tokens.count > 3))
+        CHECK(*gguf_array_string(&tokens, 3, &length) == 'x' && length == 1);
+    CHECK(has_note(checkpoint, "the tokens 1 and 2 are both 'a'"));
+    arena_free(arena);
+    checkpoint_close(checkpoint);
+    gguf_kvs_free(&kvs);
+}
+
 int main(void)
 {
     files_begin();
     check_unigram();
+    check_words();
     for (size_t i = 0; i < sizeof byte_rows / sizeof *byte_rows; i++)
         check(&bpe_vocab, &byte_rows[i]);
     for (size_t i = 0; i < sizeof piece_rows / sizeof *piece_rows; i++)

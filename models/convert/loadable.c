@@ -31,6 +31,8 @@ static const struct {
     {"gptneox", "blk.{}.attn_qkv.bias"},
     {"jamba", "blk.{}.ssm_conv1d.bias"},
     {"lfm2moe", "blk.{}.exp_probs_b.bias"},
+    {"minimax-m3", "blk.{}.indexer.q_proj.weight"},
+    {"phimoe", "output.bias"},
     {"starcoder2", "blk.{}.attn_output.bias"},
 };
 
@@ -40,6 +42,8 @@ static const struct {
 } unknown[] = {
     {"arcee command-r gemma hunyuan-dense olmo qwen3 seed_oss smollm3", "blk.{}.attn_output.bias"},
     {"arcee ernie4_5 seed_oss", "blk.{}.ffn_up.bias"},
+    {"falcon-h1", "blk.{}.ssm_in.bias"},
+    {"falcon-h1", "blk.{}.ssm_out.bias"},
     {"smollm3", "rope_freqs.weight"},
 };
 
@@ -178,6 +182,36 @@ static void note_sizes(const struct gguf_model *model, const char *architecture,
                         COMMAND_R_LAYERS_WITH_NORMS, n_layers, consequence);
 }
 
+/* Reports whether an array has that text. */
+static bool has_text(const struct json *array, const char *text)
+{
+    const struct json *each = json_first(array);
+    while (each != NULL && !json_string_is(each, text))
+        each = json_next(each);
+    return each != NULL;
+}
+
+/* Notes what llama.cpp knows by the number of layers, or in one form only. */
+static void note_forms(const struct gguf_model *model, const char *architecture, uint64_t n_layers)
+{
+    static const char lite[] = "deepseek2.attention.q_lora_rank", window[] = "mellum.attention.sliding_window";
+    if (strcmp(architecture, "deepseek2") == 0 && gguf_kvs_find(&model->kvs, lite) == NULL && n_layers != 26 &&
+        n_layers != 27 && n_layers != 48)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "q_lora_rank is missing, which llama.cpp needs but in models of 26, 27 or 48 layers, and the "
+                        "model has %" PRIu64 ": %s",
+                        n_layers, consequence);
+    if (strcmp(architecture, "mellum") == 0 &&
+        (gguf_kvs_find(&model->kvs, window) == NULL ||
+         !has_text(hparams_get(model->hparams, "layer_types"), "sliding_attention")))
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "no layer has a sliding window, which llama.cpp needs in this architecture: %s", consequence);
+    if (strcmp(architecture, "starcoder") == 0 && json_is(hparams_get(model->hparams, "multi_query"), JSON_FALSE))
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "multi_query is false in config.json, and llama.cpp expects one head of keys and values: %s",
+                        consequence);
+}
+
 /* Reports whether the model has a tensor of a pattern. */
 static bool has_tensor(const struct gguf_model *model, const char *pattern)
 {
@@ -225,6 +259,7 @@ void loadable_note(const struct gguf_model *model)
     if (n_layers > 0 && n_layers <= MAX_LAYERS && has_blocks(architecture))
         note_layers(model, "blk.{}.*", NULL, n_layers, scratch);
     note_sizes(model, architecture, n_layers, scratch);
+    note_forms(model, architecture, n_layers);
     note_tensors(model, architecture);
     for (size_t i = 0; i < COUNT(required) && n_layers <= MAX_LAYERS; i++)
         if (strcmp(required[i].architecture, architecture) == 0)

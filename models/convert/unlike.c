@@ -33,6 +33,7 @@ static const struct {
     {"arcee nemotron", "hidden_act", IS_NOT_TEXT, "relu2", 0, "squares a ReLU"},
     {"bloom", "apply_residual_connection_post_layernorm", IS_TRUE, NULL, 0, "adds what comes before the norms"},
     {"deepseek2 deepseek32", "rope_interleave", IS_FALSE, NULL, 0, "turns neighbouring elements"},
+    {"falcon-h1", "attention_bias", IS_TRUE, NULL, 0, "does not add the bias after attention"},
     {"falcon-h1", "tie_word_embeddings", IS_TRUE, NULL, 0,
      "scales the output by embedding_multiplier instead of lm_head_multiplier"},
     {"gpt-oss", "rope.truncate", IS_FALSE, NULL, 0, "rounds the bounds of YaRN to whole elements"},
@@ -176,6 +177,15 @@ static void note_mellum(const struct gguf_model *model, const char *architecture
         note(model, "rope_parameters.sliding_attention", "turns layers with windows by the base of the others");
 }
 
+/* Notes the norms and the choice of experts of Phi 3.5, which llama.cpp computes as Phi 3's and Mixtral's. */
+static void note_phimoe(const struct gguf_model *model, const char *architecture)
+{
+    if (strcmp(architecture, "phimoe") == 0)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp has norms without means and weighs experts by a softmax, where transformers has "
+                        "layer norms and masks experts: it computes other values");
+}
+
 /* Notes a divisor of scores other than the root of a head's size, which llama.cpp takes for all but the largest of
  * Gemma 2 and 3. */
 static void note_divisor(const struct gguf_model *model, const char *architecture)
@@ -223,6 +233,7 @@ void unlike_note(const struct gguf_model *model)
     note_exaone(model, architecture);
     note_llama4(model, architecture);
     note_mellum(model, architecture);
+    note_phimoe(model, architecture);
     note_divisor(model, architecture);
     note_scaling(model, architecture, scratch);
     arena_free(scratch);

@@ -34,15 +34,19 @@ static const char *rename_tensor(struct arena *arena, const struct dimensions *d
     return arena_printf(arena, "%s%" PRIu64 "%s", stored, numbers[0] - first, rest);
 }
 
-/* Marks the layers with a window, including those that predict. */
+/* Marks the layers with a window, including those that predict; transformers 5 names the kinds of layers. */
 static bool mark_window(const struct model_builder *builder, struct layers *layers, struct error *error)
 {
-    const struct json *pattern = hparams_get(builder->model->hparams, "hybrid_layer_pattern");
+    const struct json *pattern = hparams_get(builder->model->hparams, "hybrid_layer_pattern"),
+                      *types = hparams_get(builder->model->hparams, "layer_types");
     if (!layers_new(builder, layers, error))
         return false;
-    if (!json_is(pattern, JSON_ARRAY))
+    if (!json_is(pattern, JSON_ARRAY) && !json_is(types, JSON_ARRAY))
         return error_set(error, "config.json: hybrid_layer_pattern is missing, or not a list");
-    layers_fill(layers, pattern);
+    if (json_is(pattern, JSON_ARRAY))
+        layers_fill(layers, pattern);
+    else
+        layers_mark(layers, types, "sliding_attention");
     for (uint64_t i = layers->n - dimensions_get(&builder->dimensions, "nextn"); i < layers->n; i++)
         layers->values[i] = 1;
     return true;
@@ -52,9 +56,11 @@ static bool emit_windows(struct model_builder *builder, struct error *error)
 {
     struct layers window, kv_heads;
     double n_full, n_window, size;
+    /* the class of transformers 5 has no key for its twice as many heads */
+    bool has_types = hparams_get(builder->model->hparams, "hybrid_layer_pattern") == NULL;
     if (!mark_window(builder, &window, error) || !layers_new(builder, &kv_heads, error) ||
         !builder_number(builder, "num_key_value_heads", -1, &n_full, error) ||
-        !builder_number(builder, "swa_num_key_value_heads", -1, &n_window, error) ||
+        !builder_number(builder, "swa_num_key_value_heads", has_types ? 2 * n_full : -1, &n_window, error) ||
         !builder_number(builder, "sliding_window", -1, &size, error))
         return false;
     if (n_full < 0 || n_window < 0 || !(size >= 0 && size <= UINT32_MAX))
@@ -79,7 +85,7 @@ static const struct key_row keys[] = {
     {"expert_count", GGUF_U32, REQUIRED, "n_routed_experts"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
-    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layernorm_epsilon", 1e-5},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layernorm_epsilon|rms_norm_eps", 1e-5},
     {"attention.value_scale", GGUF_F32, IF_PRESENT, "attention_value_scale"},
     {.emit = nextn_emit},
     {0},

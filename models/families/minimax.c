@@ -142,6 +142,8 @@ static bool compute_rotary(const struct model_builder *builder, double *ret_valu
 {
     const struct hparams *hparams = builder->model->hparams;
     double share, by_share = NAN;
+    if (hparams_get(hparams, "index_n_heads") != NULL) /* transformers' class of M3's text model goes by the share */
+        return rotary_of_head_dim(builder, 1, ret_value, error);
     bool has_share = json_double(hparams_rope(hparams, "partial_rotary_factor"), &share);
     if (has_share && !rotary_of_head_dim(builder, NAN, &by_share, error))
         return false;
@@ -223,26 +225,43 @@ static const struct relation_row minimax_m2_tensors[] = {
     {0},
 };
 
-/* Counts the zeros at the beginning of moe_layer_freq. */
+/* Counts the zeros at the beginning of moe_layer_freq, or the dense layers of transformers' mlp_layer_types. */
 static bool compute_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
+    const struct json *type = json_first(hparams_get(builder->model->hparams, "mlp_layer_types"));
     const struct json *item = json_first(hparams_get(builder->model->hparams, "moe_layer_freq"));
     uint64_t frequency;
     *ret_value = 0;
     for (; item != NULL && json_u64(item, &frequency) && frequency == 0; item = json_next(item))
         *ret_value += 1;
+    for (; type != NULL && json_string_is(type, "dense"); type = json_next(type))
+        *ret_value += 1;
+    return true;
+}
+
+/* transformers' class for the text model has no key for the function, a sigmoid. */
+static bool emit_gating(struct model_builder *builder, struct error *error)
+{
+    enum { SIGMOID = 2 };
+    const char *key = builder_key(builder, "expert_gating_func");
+    if (hparams_get(builder->model->hparams, "index_n_heads") != NULL &&
+        gguf_kvs_find(&builder->model->kvs, key) == NULL)
+        gguf_set_u32(&builder->model->kvs, key, SIGMOID);
     return true;
 }
 
 static const struct key_row keys[] = {
-    {"expert_shared_count", GGUF_U32, IF_PRESENT, "n_shared_experts"},
+    {.emit = emit_gating},
+    {"expert_shared_count", GGUF_U32, OR_DEFAULT, "n_shared_experts", 1}, /* of which transformers has no key */
     {"expert_weights_scale", GGUF_F32, IF_PRESENT, "routed_scaling_factor"},
     {"expert_weights_norm", GGUF_BOOL, ALWAYS, .value = 1},
-    {"attention.indexer.head_count", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_num_index_heads"},
-    {"attention.indexer.key_length", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_index_dim"},
-    {"attention.indexer.top_k", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_topk_blocks"},
-    {"attention.indexer.block_size", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_block_size"},
-    {"attention.indexer.local_blocks", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_local_block"},
+    {"attention.indexer.head_count", GGUF_U32, REQUIRED,
+     "sparse_attention_config.sparse_num_index_heads|index_n_heads"},
+    {"attention.indexer.key_length", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_index_dim|index_head_dim"},
+    {"attention.indexer.top_k", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_topk_blocks|index_topk_blocks"},
+    {"attention.indexer.block_size", GGUF_U32, REQUIRED, "sparse_attention_config.sparse_block_size|index_block_size"},
+    {"attention.indexer.local_blocks", GGUF_U32, REQUIRED,
+     "sparse_attention_config.sparse_local_block|index_local_blocks"},
     {"leading_dense_block_count", GGUF_U32, .compute = compute_dense_layers},
     {0},
 };

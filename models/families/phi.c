@@ -49,9 +49,20 @@ const struct family phi2_family = {
 
 enum { MAX_FACTORS = 65536 };
 
+/* Phi 3.5 with experts may have no scaled rope, and then no other length, in transformers 5. */
+static bool compute_original_length(const struct model_builder *builder, double *ret_value, struct error *error)
+{
+    static const char key[] = "rope.original_max_position_embeddings";
+    const struct hparams *hparams = builder->model->hparams;
+    const char *type = json_string(hparams_rope(hparams, "rope_type"), NULL);
+    bool is_scaled = type == NULL || strcmp(type, "default") != 0;
+    return builder_number(builder, is_scaled ? key : "max_position_embeddings", NAN, ret_value, error) &&
+           (!isnan(*ret_value) || error_set(error, "config.json: %s is missing", key));
+}
+
 const struct key_row phi3_keys[] = {
     {"context_length", GGUF_U32, REQUIRED, "n_positions|max_position_embeddings"},
-    {"rope.scaling.original_context_length", GGUF_U32, REQUIRED, "rope.original_max_position_embeddings"},
+    {"rope.scaling.original_context_length", GGUF_U32, .compute = compute_original_length},
     {"embedding_length", GGUF_U32, REQUIRED, "hidden_size|n_embd"},
     {"feed_forward_length", GGUF_U32, REQUIRED, "intermediate_size"},
     {"block_count", GGUF_U32, REQUIRED, BLOCK_COUNT},

@@ -109,6 +109,23 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"DeepseekV3ForCausalLM\"],\"model_type\":\"deepseek_v3\"," SIZES                             \
     "\"n_routed_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,\"kv_lora_rank\":4,"                 \
     "\"qk_nope_head_dim\":2,\"qk_rope_head_dim\":2,\"v_head_dim\":2,\"first_k_dense_replace\":0"
+#define MIMO2                                                                                                          \
+    "{\"architectures\":[\"MiMoV2FlashForCausalLM\"],\"model_type\":\"mimo_v2_flash\"," SIZES                          \
+    "\"n_routed_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,\"v_head_dim\":2,"                   \
+    "\"sliding_window\":6,\"layer_types\":[\"sliding_attention\"]" SHARE("1.0") "}"
+#define MINIMAX3                                                                                                       \
+    "{\"architectures\":[\"MiniMaxM3VLForCausalLM\"],\"model_type\":\"minimax_m3_vl_text\"," SIZES                     \
+    "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"dense_intermediate_size\":4,\"shared_intermediate_size\":4,"  \
+    "\"index_n_heads\":3,\"index_head_dim\":2,\"index_topk_blocks\":4,\"index_block_size\":8,\"index_local_blocks\":"  \
+    "1,"                                                                                                               \
+    "\"mlp_layer_types\":[\"dense\"],\"rotary_dim\":1"
+#define PHIMOE                                                                                                         \
+    "{\"architectures\":[\"PhimoeForCausalLM\"],\"model_type\":\"phimoe\"," SIZES                                      \
+    "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"rope_parameters\":{\"rope_theta\":1e4,\"rope_type\":"         \
+    "\"default\"}}"
+#define BIGCODE                                                                                                        \
+    "{\"architectures\":[\"GPTBigCodeForCausalLM\"],\"model_type\":\"gpt_bigcode\",\"vocab_size\":8,\"n_embd\":4,"     \
+    "\"n_layer\":1,\"n_head\":2,\"n_positions\":8,\"layer_norm_epsilon\":1e-5,\"multi_query\":"
 #define SHARE(number) ",\"rope_parameters\":{\"partial_rotary_factor\":" number ",\"rope_theta\":1e4}"
 #define GEMMA2                                                                                                         \
     "{\"architectures\":[\"Gemma2ForCausalLM\"],\"model_type\":\"gemma2\",\"vocab_size\":8,\"hidden_size\":4,"         \
@@ -258,6 +275,20 @@ static const struct {
      .note = "rope_theta 50000"},
     {NEOX ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.0}}", "gptneox.rope.freq_base", ABSENT,
      "gpt_neox.embed_in", .note = "scales the rope (linear)"},
+    /* What transformers 5 names otherwise, and the converter does not know. */
+    {MIMO2, "mimo2.attention.sliding_window", 6, .note = "3 layers of multi-token prediction"},
+    {MINIMAX3 "}", "minimax-m3.attention.indexer.head_count", 3},
+    {MINIMAX3 "}", "minimax-m3.leading_dense_block_count", 1},
+    {MINIMAX3 "}", "minimax-m3.expert_gating_func", 2},
+    {MINIMAX3 "}", "minimax-m3.rope.dimension_count", 2},
+    {MINIMAX3 SHARE("0.5") "}", "minimax-m3.rope.dimension_count", 1},
+    {PHIMOE, "phimoe.rope.scaling.original_context_length", 8, .note = "layer norms and masks experts"},
+    /* What llama.cpp refuses. */
+    {DEEPSEEK3 ",\"q_lora_rank\":null}", "deepseek2.attention.q_lora_rank", ABSENT,
+     .note = "q_lora_rank is missing, which"},
+    {MELLUM "[\"full_attention\"]}", "mellum.attention.sliding_window", 6, .note = "no layer has a sliding window"},
+    {BIGCODE "false}", "starcoder.attention.head_count_kv", 1, "transformer.wte",
+     .note = "one head of keys and values"},
     {FALCON("falcon") "\"rope_theta\":5e5}", "falcon.rope.freq_base", ABSENT, "transformer.word_embeddings",
      .note = "falcon.rope.freq_base=float:500000"},
     {GEMMA2 "\"rope_theta\":1e6}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true, .note = "rope_theta 1e+06"},

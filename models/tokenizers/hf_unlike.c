@@ -220,7 +220,8 @@ static void review_added(struct review *review)
         int length = added->length < 40 ? (int)added->length : 40;
         if (is_mask(review, added))
             continue;
-        if (review->kind == HF_BYTE_FALLBACK && !added->special && memmem(added->text, added->length, space, 3) != NULL)
+        if (review->kind == HF_BYTE_FALLBACK && !token_looks_special(added->text, added->length) &&
+            memmem(added->text, added->length, space, 3) != NULL)
             find(review, blocks);
         if (added->left_strip || added->right_strip)
             find(review,

@@ -142,7 +142,7 @@ static void write_space_prefix(struct gguf_kvs *kvs, const struct vocab_input *i
                                const struct tokenizer_files *files)
 {
     bool has_step = hf_adds_prefix(files->tokenizer);
-    if (json_bool(json_get(files->config, "add_prefix_space"), has_step))
+    if (has_step && json_bool(json_get(files->config, "add_prefix_space"), true))
         return;
     gguf_set_bool(kvs, "tokenizer.ggml.add_space_prefix", false);
     if (has_step)

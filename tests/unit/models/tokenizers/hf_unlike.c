@@ -72,11 +72,11 @@ static void write_tokenizer(const struct row *row)
 }
 
 /* Makes the keys of tokenizer.json; returns the checkpoint, with its notes. */
-static struct checkpoint *add(const struct vocab *vocab, const char *class, struct gguf_kvs *kvs, struct error *error)
+static struct checkpoint *add(const struct vocab *vocab, const char *fields, struct gguf_kvs *kvs, struct error *error)
 {
     static const char config[] = "{\"vocab_size\":262,\"architectures\":[\"MistralForCausalLM\"]}";
     char text[128];
-    snprintf(text, sizeof text, "{\"tokenizer_class\":\"%s\",\"bos_token\":\"<s>\"}", class);
+    snprintf(text, sizeof text, "{\"tokenizer_class\":\"TokenizersBackend\",\"bos_token\":\"<s>\"%s}", fields);
     files_write_text("tokenizer_config.json", text);
     struct checkpoint *checkpoint = checkpoint_new(".");
     checkpoint_add_side_file(checkpoint, "tokenizer.json", location_open_file("tokenizer.json", error));
@@ -93,7 +93,7 @@ static void check(const struct vocab *vocab, const struct row *row)
     struct gguf_kvs kvs = {0};
     struct error error = {""};
     write_tokenizer(row);
-    struct checkpoint *checkpoint = add(vocab, "TokenizersBackend", &kvs, &error);
+    struct checkpoint *checkpoint = add(vocab, "", &kvs, &error);
     CHECK_TEXT(error.message, "");
     if (row->note != NULL)
         CHECK_NAMED(has_note(checkpoint, row->note), row->note);
@@ -108,7 +108,7 @@ static void check_refused(const struct vocab *vocab, const char *text, const cha
     struct gguf_kvs kvs = {0};
     struct error error = {""};
     files_write_text("tokenizer.json", text);
-    checkpoint_close(add(vocab, "TokenizersBackend", &kvs, &error));
+    checkpoint_close(add(vocab, "", &kvs, &error));
     CHECK_NAMED(strstr(error.message, reason) != NULL, error.message);
     gguf_kvs_free(&kvs);
 }
@@ -125,7 +125,7 @@ static void check_unigram(void)
         "\"added_tokens\":[{\"id\":2,\"content\":\"<x>\",\"normalized\":false}],\"pre_tokenizer\":{\"type\":"
         "\"Sequence\",\"pretokenizers\":[{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Metaspace\","
         "\"prepend_scheme\":\"always\"}]},{\"type\":\"Digits\"}]}}");
-    struct checkpoint *checkpoint = add(&xlmr_vocab, "TokenizersBackend", &kvs, &error);
+    struct checkpoint *checkpoint = add(&xlmr_vocab, "", &kvs, &error);
     CHECK_TEXT(error.message, "");
     struct arena *arena = arena_new();
     struct gguf_array tokens = {0};
@@ -151,7 +151,7 @@ static void check_words(void)
         "tokenizer.json",
         "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##a\":2}},\"added_tokens\":["
         "{\"id\":1,\"content\":\"a\",\"special\":true},{\"id\":3,\"content\":\"x\",\"normalized\":false}]}");
-    struct checkpoint *checkpoint = add(&wordpiece_vocab, "TokenizersBackend", &kvs, &error);
+    struct checkpoint *checkpoint = add(&wordpiece_vocab, "", &kvs, &error);
     struct arena *arena = arena_new();
     struct gguf_array tokens = {0};
     size_t length = 0;
@@ -164,11 +164,35 @@ static void check_words(void)
     gguf_kvs_free(&kvs);
 }
 
+/* tokenizer_config.json denies the space before a text, and cannot ask for one that no step adds. */
+static void check_prefix(void)
+{
+    static const struct {
+        const char *members, *field, *note;
+    } cases[] = {
+        {"\"pre_tokenizer\":{\"type\":\"Metaspace\",\"split\":false}", ",\"add_prefix_space\":false",
+         "wfs writes false"},
+        {"\"pre_tokenizer\":null", ",\"add_prefix_space\":true", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_kvs kvs = {0};
+        struct error error = {""};
+        bool adds = true;
+        write_tokenizer(&(struct row){cases[i].members, "", "", NULL});
+        struct checkpoint *checkpoint = add(&hf_spm_vocab, cases[i].field, &kvs, &error);
+        CHECK(gguf_get_bool(&kvs, "tokenizer.ggml.add_space_prefix", &adds) && !adds);
+        CHECK(cases[i].note == NULL || has_note(checkpoint, cases[i].note));
+        checkpoint_close(checkpoint);
+        gguf_kvs_free(&kvs);
+    }
+}
+
 int main(void)
 {
     files_begin();
     check_unigram();
     check_words();
+    check_prefix();
     for (size_t i = 0; i < sizeof byte_rows / sizeof *byte_rows; i++)
         check(&bpe_vocab, &byte_rows[i]);
     for (size_t i = 0; i < sizeof piece_rows / sizeof *piece_rows; i++)

@@ -226,7 +226,7 @@ static const void *make_model(const struct product_input *input, struct arena *a
 {
     const struct hf_model *model = hf_model_of(input->checkpoint, error);
     bool keeps = keeps_files(input->checkpoint);
-    return model != NULL ? ct_model_new(arena, model, keeps, input->request->ignored_modules, error) : NULL;
+    return model != NULL ? ct_model_new(arena, model, keeps, false, input->request->ignored_modules, error) : NULL;
 }
 
 static const void *load_model(const struct product_input *input, struct arena *arena, struct error *error)

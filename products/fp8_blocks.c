@@ -56,7 +56,11 @@ static const void *make_model(const struct product_input *input, struct arena *a
 {
     const struct weights_way way = {
         .model = weights_model_new(input, kept, arena, error), .most_parts = 2, .format = "pt", .put = put_blocks};
-    return way.model != NULL ? arena_copy(arena, &way, sizeof way) : NULL;
+    if (way.model == NULL || way.model->turned == NULL)
+        return way.model != NULL ? arena_copy(arena, &way, sizeof way) : NULL;
+    error_set(error, "'%.200s': its experts have inputs before outputs, for which there is no form in FP8 blocks",
+              way.model->turned->name);
+    return NULL;
 }
 
 /* Documents. */

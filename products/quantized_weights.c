@@ -21,7 +21,7 @@ void weights_put_part(struct weights_maker *maker, const struct tensor *of, cons
 {
     struct arena *arena = maker->arena;
     struct tensor *part = arena_alloc(arena, sizeof *part);
-    size_t module = loaded_module(of->name);
+    size_t module = loaded_module(of->name) > 0 ? loaded_module(of->name) : of->name_length;
     char *name = arena_alloc(arena, module + strlen(suffix) + 1);
     memcpy(name, of->name, module);
     strcpy(name + module, suffix);
@@ -147,11 +147,12 @@ bool weights_write_index(const struct weights_way *way, struct buffer *out, stru
     return good;
 }
 
-/* Reports whether a tensor is a matrix of numbers. */
-static bool is_matrix(const struct tensor *tensor)
+/* Reports whether a tensor is a matrix of numbers, or one of each expert. */
+static bool is_matrix(const struct ct_model *model, const struct tensor *tensor)
 {
     const struct dtype *dtype = tensor->dtype;
-    return tensor->rank == 2 && tensor->shape[0] > 0 && tensor->shape[1] > 0 &&
+    unsigned rank = model->turned != NULL && loaded_module(tensor->name) == 0 ? 3 : 2;
+    return tensor->rank == rank && tensor_elements(tensor) > 0 &&
            (dtype == &f32_dtype || dtype == &f16_dtype || dtype == &bf16_dtype || dtype->kind == DTYPE_BLOCK);
 }
 
@@ -162,9 +163,9 @@ struct ct_model *weights_model_new(const struct product_input *input, const char
     const char *const *patterns = input->request->ignored_modules != NULL ? input->request->ignored_modules : kept;
     const struct hf_model *plain = hf_model_of(checkpoint, error);
     bool keeps = ct_keeps_files(checkpoint, shown_tensors_of(checkpoint)->unpacked != NULL), any = false;
-    struct ct_model *model = plain != NULL ? ct_model_new(arena, plain, keeps, patterns, error) : NULL;
+    struct ct_model *model = plain != NULL ? ct_model_new(arena, plain, keeps, true, patterns, error) : NULL;
     for (size_t i = 0; model != NULL && i < model->tensors->n_tensors; i++) {
-        model->is_target[i] = model->is_target[i] && is_matrix(&model->tensors->tensors[i]);
+        model->is_target[i] = model->is_target[i] && is_matrix(model, &model->tensors->tensors[i]);
         any = any || model->is_target[i];
     }
     if (model == NULL || any)

@@ -33,7 +33,8 @@ struct weights_maker {
     struct error *error;
 };
 
-/* Adds a view as a part of a weight: with the name of the weight's module and the suffix. */
+/* Adds a view as a part of a weight: with the suffix after the name of the weight's module, or of a weight that is none
+ * of a module. */
 void weights_put_part(struct weights_maker *maker, const struct tensor *of, const char *suffix,
                       const struct view *view);
 
@@ -48,7 +49,8 @@ bool weights_make(const struct weights_way *way, size_t file, struct arena *aren
 bool weights_write_index(const struct weights_way *way, struct buffer *out, struct error *error);
 
 /* Makes the model, in which the matrices of modules are targets, except those that the patterns `kept` match
- * (ct_ignored.h), or those that the user named instead. Returns NULL, with the reason, if none is left. */
+ * (ct_ignored.h), or those that the user named instead. Experts with inputs before outputs stay as they are stored
+ * (ct_model.h). Returns NULL, with the reason, if no target is left. */
 struct ct_model *weights_model_new(const struct product_input *input, const char *const *kept, struct arena *arena,
                                    struct error *error);
 

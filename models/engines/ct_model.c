@@ -52,6 +52,19 @@ static const struct stacked *find_stacked(const struct tensor *tensor)
     return NULL;
 }
 
+/* Returns the first tensor of several experts if its class has inputs before outputs: [experts, inputs, outputs]. */
+static const struct tensor *find_turned(const struct hf_model *model, const struct tensor_set *set)
+{
+    static const char *const types[] = {"llama4", "llama4_text", "gpt_oss", "qwen3_vl_moe", "qwen3_vl_moe_text"};
+    bool is_turned = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types && model->model_type != NULL; i++)
+        is_turned = is_turned || strcmp(model->model_type, types[i]) == 0;
+    for (size_t i = 0; i < set->n_tensors && is_turned; i++)
+        if (find_stacked(&set->tensors[i]) != NULL)
+            return &set->tensors[i];
+    return NULL;
+}
+
 static size_t n_parts(const struct stacked *kind)
 {
     return kind->parts[1] != NULL ? 2 : 1;
@@ -217,8 +230,10 @@ bool ct_names_experts(const struct json *config)
 static void find_targets(struct ct_model *made, const struct ct_ignored *ignored)
 {
     for (size_t i = 0; i < made->tensors->n_tensors; i++) {
-        const char *name = made->tensors->tensors[i].name;
-        size_t length = loaded_module(name);
+        const struct tensor *tensor = &made->tensors->tensors[i];
+        const char *name = tensor->name;
+        size_t length =
+            made->turned != NULL && find_stacked(tensor) != NULL ? tensor->name_length : loaded_module(name);
         made->is_target[i] = length > 0 && !ends_with(name, length, "norm") && !ct_is_ignored(ignored, name, length);
     }
 }
@@ -232,7 +247,7 @@ static bool quantizes_any(const struct ct_model *model, struct error *error)
     return error_set(error, "there is no linear module to quantize among %zu tensors", model->tensors->n_tensors);
 }
 
-struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files,
+struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files, bool keeps_turned,
                               const char *const *patterns, struct error *error)
 {
     static const char *const usual[] = {"lm_head", "model.embed_tokens", NULL}, *const with_experts[] = {
@@ -250,7 +265,8 @@ struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model,
         made->names[i] = keeps_files ? source_name(checkpoint->sources[i]) : "model.safetensors";
     if (keeps_files)
         find_files(made);
-    if (!take_experts_apart(made, arena, error) || !ct_read_config(model, &config, error))
+    made->turned = keeps_turned ? find_turned(model, made->tensors) : NULL;
+    if ((made->turned == NULL && !take_experts_apart(made, arena, error)) || !ct_read_config(model, &config, error))
         return NULL;
     bool has_experts = config != NULL && ct_names_experts(json_root(config));
     json_free(config);

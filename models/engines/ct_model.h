@@ -37,7 +37,7 @@ struct ct_scheme {
 extern const struct ct_scheme ct_schemes[]; /* up to a NULL name */
 
 /* Modules that engines fuse, and that share the scale of a tensor: the ends of their names, up to a NULL. */
-enum { FUSED_MOST = 3 };
+enum { FUSED_MOST = 5 };
 struct fused_set {
     const char *within[2]; /* the end of the module that holds them; none: any */
     const char *ends[FUSED_MOST];
@@ -55,7 +55,8 @@ struct ct_model {
     const char *const *ignored;         /* the same as config.json lists it, up to a NULL */
     const char **names;                 /* of the files */
     size_t n_files;
-    bool keeps_files; /* the files are the source's */
+    bool keeps_files;            /* the files are the source's */
+    const struct tensor *turned; /* the first that stays as it is stored with `keeps_turned`; NULL: none */
 };
 
 /* Reports whether the weights go to files like the source's: if it is made of safetensors files with plain weights. If
@@ -63,10 +64,12 @@ struct ct_model {
 bool ct_keeps_files(const struct checkpoint *checkpoint, bool is_packed);
 
 /* Make the model in `arena`, for model_free_ptq and for oneshot(); `model` must outlive it. `keeps_files` is
- * ct_keeps_files(). `patterns` are those of the modules to leave as they are (ct_ignored.h), up to a NULL, and live as
- * long; NULL: those of the tool's own examples. Read config.json. Fail if config.json cannot be read, and
- * ct_model_load() for models that oneshot() handles in a way not known here. */
-struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files,
+ * ct_keeps_files(). With `keeps_turned`, experts of a layer in one tensor that has inputs before outputs, as classes
+ * like Llama 4 have it, are not taken apart into matrices that would be turned. `patterns` are those of the modules to
+ * leave as they are (ct_ignored.h), up to a NULL, and live as long; NULL: those of the tool's own examples. Read
+ * config.json. Fail if config.json cannot be read, and ct_model_load() for models that oneshot() handles in a way not
+ * known here. */
+struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files, bool keeps_turned,
                               const char *const *patterns, struct error *error);
 struct ct_model *ct_model_load(struct arena *arena, const struct hf_model *model, const char *const *patterns,
                                struct error *error);

@@ -1,10 +1,9 @@
 #include "remote/s3_answer.h"
 
-#include "base/buffer.h"
+#include "base/arena.h"
 #include "base/text.h"
 #include "text/xml_read.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_TEXT = 64 * 1024 };
@@ -29,13 +28,15 @@ static const struct element elements[] = {
     {"Error", "Region", REGION},
 };
 
+/* `own` holds what is not for the results: an attempt that runs out of memory frees arenas. */
 struct reading {
-    struct arena *arena;
+    struct arena *arena, *own;
     const char *names[XML_MOST_DEPTH]; /* of the open elements that the table knows; NULL: of others */
     unsigned depth;
     const char *fields[N_FIELDS];
     const struct element *open; /* whose text is being read */
-    struct buffer text;
+    char *text;                 /* MAX_TEXT bytes */
+    size_t n_text;
     struct s3_object *objects;
     size_t n_objects;
 };
@@ -66,7 +67,7 @@ static const char *begin_element(void *context, const char *name)
     const char *known = known_name(name), *parent = reading->depth > 0 ? reading->names[reading->depth - 1] : NULL;
     reading->names[reading->depth++] = known;
     reading->open = find_element(parent, known);
-    reading->text.length = 0;
+    reading->n_text = 0;
     if (known != NULL && strcmp(known, "Contents") == 0)
         reading->fields[KEY] = reading->fields[SIZE] = reading->fields[ETAG] = reading->fields[LAST_MODIFIED] = NULL;
     return NULL;
@@ -77,9 +78,10 @@ static const char *take_text(void *context, const char *text, size_t length)
     struct reading *reading = context;
     if (reading->open == NULL)
         return NULL;
-    if (reading->text.length + length > MAX_TEXT)
+    if (length > MAX_TEXT - reading->n_text)
         return "an element is longer than 64 KiB";
-    buffer_append(&reading->text, text, length);
+    memcpy(reading->text + reading->n_text, text, length);
+    reading->n_text += length;
     return NULL;
 }
 
@@ -126,7 +128,7 @@ static const char *add_object(struct reading *reading)
         return "a key is not percent-encoded, or has a NUL byte";
     if (text_ends_with(object.key, "/"))
         return NULL;
-    reading->objects = memory_grow(reading->objects, reading->n_objects, sizeof *reading->objects);
+    reading->objects = arena_grow(reading->own, reading->objects, reading->n_objects, sizeof *reading->objects);
     reading->objects[reading->n_objects++] = object;
     return NULL;
 }
@@ -135,24 +137,19 @@ static const char *end_element(void *context, const char *name)
 {
     struct reading *reading = context;
     if (reading->open != NULL)
-        reading->fields[reading->open->field] =
-            arena_strndup(reading->arena, (const char *)reading->text.bytes, reading->text.length);
+        reading->fields[reading->open->field] = arena_strndup(reading->arena, reading->text, reading->n_text);
     reading->open = NULL;
     reading->depth--;
     return strcmp(name, "Contents") == 0 ? add_object(reading) : NULL;
 }
 
-/* Returns NULL, or why the answer cannot be read. The caller frees `objects` and `text`. */
+/* Returns NULL, or why the answer cannot be read. The caller frees the reading's own arena. */
 static const char *parse(struct reading *reading, const char *text, size_t length)
 {
     static const struct xml_reader reader = {"UTF-8", 0, begin_element, end_element, take_text};
+    reading->own = arena_new();
+    reading->text = arena_alloc(reading->own, MAX_TEXT);
     return xml_read(text, length, &reader, reading);
-}
-
-static void finish(struct reading *reading)
-{
-    free(reading->objects);
-    buffer_free(&reading->text);
 }
 
 bool s3_page_read(const char *text, size_t length, struct arena *arena, struct s3_page *ret_page, struct error *error)
@@ -172,7 +169,7 @@ bool s3_page_read(const char *text, size_t length, struct arena *arena, struct s
         if (more && reading.fields[NEXT] == NULL)
             valid = error_set(error, "the store's listing cannot be read: it is truncated, without a token for more");
     }
-    finish(&reading);
+    arena_free(reading.own);
     return valid;
 }
 
@@ -182,6 +179,6 @@ struct s3_failure s3_failure_read(const char *text, size_t length, struct arena 
     struct s3_failure failure = {0};
     if (parse(&reading, text, length) == NULL)
         failure = (struct s3_failure){reading.fields[CODE], reading.fields[MESSAGE], reading.fields[REGION]};
-    finish(&reading);
+    arena_free(reading.own);
     return failure;
 }

@@ -7,6 +7,7 @@
 #include "remote/options.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/failing_memory.h"
 #include "tests/unit/files.h"
 
 #include <errno.h>
@@ -248,47 +249,6 @@ static void expired_in_a_row(void)
     object_free(object);
 }
 
-/* How many allocations of this thread succeed before all fail; -1: all succeed. */
-static _Thread_local long n_left = -1;
-static _Thread_local bool has_failed;
-
-static bool fails(void)
-{
-    if (n_left < 0)
-        return false;
-    has_failed |= n_left == 0;
-    n_left -= n_left > 0;
-    return has_failed;
-}
-
-void *__real_malloc(size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-void *__wrap_malloc(size_t n_bytes)
-{
-    return fails() ? NULL : __real_malloc(n_bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes)
-{
-    return fails() ? NULL : __real_aligned_alloc(alignment, n_bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t n_bytes)
-{
-    return fails() ? NULL : __real_realloc(memory, n_bytes);
-}
-
-static void allow_allocations(long n)
-{
-    n_left = n;
-    has_failed = false;
-}
-
 /* Granules on both sides of the end of a segment, of which each has memory of its own. */
 static const uint64_t four = STORE_SEGMENT - 2 * STORE_GRANULE;
 
@@ -309,7 +269,7 @@ static void lacking_memory(void)
         is_held = true;
         allow_allocations(n);
         size_t lacking = attempt_lacking(want_four, object);
-        failed = has_failed;
+        failed = has_failed_allocation();
         allow_allocations(-1);
         is_held = false;
         CHECK((lacking > 0) == failed && n_requests == !failed);
@@ -342,7 +302,7 @@ static void lacking_memory_for_a_place(void)
         object_want(object, 0, 1, true);
         allow_allocations(n);
         CHECK(requests[0].begin(requests[0].context, &uri, &found));
-        failed = has_failed;
+        failed = has_failed_allocation();
         allow_allocations(-1);
         object_want(object, STORE_GRANULE, 1, true);
         CHECK_TEXT(strstr(asked[1], "elsewhere") != NULL ? "there" : "here", failed ? "here" : "there");

@@ -2,7 +2,10 @@
  * part is missing, repeated or of another kind. */
 #include "remote/s3_answer.h"
 
+#include "base/attempt.h"
+
 #include "tests/unit/check.h"
+#include "tests/unit/failing_memory.h"
 
 #define BEGINNING                                                                                                      \
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"                                                                     \
@@ -11,7 +14,8 @@
     "<Contents><Key>" key "</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified>"                                \
     "<ETag>&quot;fba9dede5f27731c9771645a39863328&quot;</ETag><Size>" size "</Size>"                                   \
     "<Owner><Key>not this</Key></Owner></Contents>"
-#define LAST "<IsTruncated>false</IsTruncated></ListBucketResult>"
+#define FOUR_OBJECTS OBJECT("a", "1") OBJECT("b", "2") OBJECT("c", "3") OBJECT("d", "4")
+#define LAST         "<IsTruncated>false</IsTruncated></ListBucketResult>"
 
 static void check_pages(struct arena *arena)
 {
@@ -80,12 +84,37 @@ static void check_failures(struct arena *arena)
     CHECK(failure.code == NULL && failure.message == NULL && failure.region == NULL);
 }
 
+static void read_anew(void *text)
+{
+    struct arena *arena = arena_new();
+    struct s3_page page;
+    struct error error = {""};
+    CHECK(s3_page_read(text, strlen(text), arena, &page, &error) && page.n_objects == 12);
+    arena_free(arena);
+}
+
+/* What the parser has is freed, too: a sanitized build looks for that. */
+static void check_lacking_memory(void)
+{
+    static char text[] = BEGINNING FOUR_OBJECTS FOUR_OBJECTS FOUR_OBJECTS LAST;
+    bool failed = true;
+    for (long n = 0; failed && n < 1000; n++) {
+        allow_allocations(n);
+        size_t lacking = attempt_lacking(read_anew, text);
+        failed = has_failed_allocation();
+        allow_allocations(-1);
+        CHECK((lacking > 0) == failed);
+    }
+    CHECK(!failed);
+}
+
 int main(void)
 {
     struct arena *arena = arena_new();
     check_pages(arena);
     check_refused(arena);
     check_failures(arena);
+    check_lacking_memory();
     arena_free(arena);
     return check_done();
 }

@@ -1,7 +1,10 @@
 /* Expected: the examples of RFC 4918, section 9.1, and what they become when a part is missing, repeated or hostile. */
 #include "fs/http/dav_request.h"
 
+#include "base/attempt.h"
+
 #include "tests/unit/check.h"
+#include "tests/unit/failing_memory.h"
 
 #define BEGINNING "<?xml version=\"1.0\" encoding=\"utf-8\" ?>\n<D:propfind xmlns:D=\"DAV:\">"
 #define END       "</D:propfind>"
@@ -79,6 +82,30 @@ static const char *request_of(int count, struct arena *arena)
     return arena_printf(arena, "%s</D:prop>" END, text);
 }
 
+static void read_anew(void *text)
+{
+    struct arena *arena = arena_new();
+    struct dav_request request;
+    struct error error = {""};
+    CHECK(dav_request_read(text, strlen(text), arena, &request, &error));
+    arena_free(arena);
+}
+
+/* What the parser has is freed, too: a sanitized build looks for that. */
+static void check_lacking_memory(struct arena *arena)
+{
+    char *text = arena_strdup(arena, request_of(DAV_MOST_PROPERTIES, arena));
+    bool failed = true;
+    for (long n = 0; failed && n < 1000; n++) {
+        allow_allocations(n);
+        size_t lacking = attempt_lacking(read_anew, text);
+        failed = has_failed_allocation();
+        allow_allocations(-1);
+        CHECK((lacking > 0) == failed);
+    }
+    CHECK(!failed);
+}
+
 int main(void)
 {
     struct arena *arena = arena_new();
@@ -90,6 +117,7 @@ int main(void)
     const char *many = request_of(DAV_MOST_PROPERTIES + 1, arena);
     CHECK(!dav_request_read(many, strlen(many), arena, &request, &error));
     CHECK_TEXT(error.message, "the body of the request cannot be read: it names more than 64 properties");
+    check_lacking_memory(arena);
     arena_free(arena);
     return check_done();
 }

@@ -114,11 +114,39 @@ static bool is_usual(const struct ct_model *model, struct error *error)
     return true;
 }
 
+/* Reads how many layers the model has, without those of multi-token prediction that follow them; UINT64_MAX: unknown.
+ */
+static bool read_n_layers(const struct ct_model *model, uint64_t *ret_n, struct error *error)
+{
+    struct json_document *config;
+    if (!ct_read_config(model->model, &config, error))
+        return false;
+    const struct json *root = config != NULL ? json_root(config) : NULL, *text = json_get(root, "text_config");
+    if (!json_u64(json_get(text != NULL ? text : root, "num_hidden_layers"), ret_n))
+        *ret_n = UINT64_MAX;
+    json_free(config);
+    return true;
+}
+
+/* Leaves layers of multi-token prediction as they are: transformers does not load them, and ModelOpt copies them. */
+static void leave_prediction(struct ct_model *model, uint64_t n_layers)
+{
+    static const char layers[] = "model.layers.";
+    for (size_t i = 0; i < model->tensors->n_tensors; i++) {
+        const char *at = strstr(model->tensors->tensors[i].name, layers);
+        if (at != NULL && strtoull(at + strlen(layers), NULL, 10) >= n_layers)
+            model->is_target[i] = false;
+    }
+}
+
 static const void *make_model(const struct product_input *input, struct arena *arena, struct error *error)
 {
     struct ct_model *model = weights_model_new(input, kept, arena, error);
-    if (model == NULL || !is_usual(model, error))
+    uint64_t n_layers;
+    if (model == NULL || !is_usual(model, error) || !read_n_layers(model, &n_layers, error))
         return NULL;
+    if (input->request->ignored_modules == NULL)
+        leave_prediction(model, n_layers);
     model->fused_sets = with_one_input;
     const struct weights_way way = {.model = model, .most_parts = 3, .format = "pt", .put = put_nvfp4};
     return arena_copy(arena, &way, sizeof way);

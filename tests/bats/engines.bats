@@ -161,6 +161,10 @@ END
         "$WFS" cat "$OUT/llama" "tensors/model.layers.0.$name.weight/f32" >"$BATS_TEST_TMPDIR/f32"
         "$PYTHON" "$HERE/engines.py" check-modelopt "$data/llama/exported/model.safetensors" "model.layers.0.$name" "$BATS_TEST_TMPDIR/f32"
     done
+    cp -r "$data/deepseek_v2/model" "$OUT/mtp"
+    jq '.num_hidden_layers = 1' "$data/deepseek_v2/model/config.json" >"$OUT/mtp/config.json" # the second layer is one of prediction
+    "$WFS" cat "$OUT/mtp" modelopt/W4A16_NVFP4/hf_quant_config.json |
+        jq -e '.quantization.exclude_modules == ["lm_head", "model.embed_tokens", "model.layers.1*"]'
     fails 1 "'model.layers.0.feed_forward.experts.down_proj': its experts have inputs before outputs" \
         "$WFS" cat "$data/llama4/model" fp8/block/model.safetensors
     "$WFS" cat -o 'ignore=re:.*(feed_forward|lm_head)' "$data/llama4/model" modelopt/W4A16_NVFP4/hf_quant_config.json |

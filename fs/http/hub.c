@@ -249,8 +249,7 @@ static bool put_gguf(struct json_writer *writer, const char *key, const struct r
 static void answer_manifest(const struct repository *repository, const struct route *route, struct answer *answer)
 {
     const struct repository_file *file = repository_file_of_tag(repository, route->revision, true, answer->arena),
-                                 *projector = repository_file(
-                                     repository, arena_printf(answer->arena, "mmproj-%s-F16.gguf", repository->model));
+                                 *projector = repository_projector(repository, answer->arena);
     struct json_writer writer = begin_json(answer);
     json_begin_object(&writer, NULL);
     bool found = put_gguf(&writer, "ggufFile", repository, file);

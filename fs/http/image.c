@@ -184,13 +184,12 @@ static void add_tag(struct tags *tags, const char *tag)
 static void add_ggufs(struct tags *tags, const struct repository *repository)
 {
     struct repository_files files = repository_files(repository);
-    size_t skipped = strlen(repository->model) + 1;
     for (size_t i = 0; i < files.count; i++) {
         uint64_t unused;
         char etag[ETAG_TEXT];
-        const char *name = files.items[i].name;
-        if (!text_starts_with(name, "mmproj-") && repository_plan(repository, files.items[i].node, &unused, etag))
-            add_tag(tags, arena_strndup(tags->arena, name + skipped, strlen(name) - skipped - strlen(".gguf")));
+        const char *tag = repository_tag_of(repository, &files.items[i], tags->arena);
+        if (tag != NULL && repository_plan(repository, files.items[i].node, &unused, etag))
+            add_tag(tags, tag);
     }
 }
 

@@ -84,10 +84,10 @@ static bool add_files(struct building *building, const struct repository_file *g
 {
     const struct repository *repository = building->image->repository;
     struct repository_files files = repository_files(repository);
-    const char *projector = arena_printf(building->arena, "mmproj-%s-F16.gguf", repository->model);
+    const struct repository_file *projector = gguf != NULL ? repository_projector(repository, building->arena) : NULL;
     bool added = true;
     for (size_t i = 0; i < files.count && added; i++)
-        if (gguf == NULL || &files.items[i] == gguf || strcmp(files.items[i].name, projector) == 0)
+        if (gguf == NULL || &files.items[i] == gguf || &files.items[i] == projector)
             added = add_file(building, &files.items[i]);
     return added && add_layer(building, building->small, building->n_small, "small files", &building->small_identity);
 }

@@ -17,10 +17,7 @@
 static const char *default_tag(const struct repository *repository, struct arena *arena)
 {
     const struct repository_file *file = repository_file_of_tag(repository, "latest", false, arena);
-    if (file == NULL)
-        return NULL;
-    const char *type = file->name + strlen(repository->model) + 1;
-    return arena_strndup(arena, type, strlen(type) - strlen(".gguf"));
+    return file != NULL ? repository_tag_of(repository, file, arena) : NULL;
 }
 
 static void put_command(struct buffer *out, const char *origin, const char *command, const char *id)

@@ -68,15 +68,12 @@ static bool make_manifest(struct making *making, const struct manifest_form *for
     uint64_t size;
     char etag[ETAG_TEXT];
     const struct repository *repository = making->repository;
-    const char *type = making->model->name + strlen(repository->model) + 1;
-    const struct repository_file *projector =
-        repository_file(repository, arena_printf(making->arena, "mmproj-%s-F16.gguf", repository->model));
-    const struct repository_file *draft =
-        repository_file(repository, arena_printf(making->arena, "mtp-%s-Q8_0.gguf", repository->model));
+    const struct repository_file *projector = repository_projector(repository, making->arena);
+    const struct repository_file *draft = repository_draft(repository, making->arena);
     struct manifest_model model = {
         .tree = repository->tree,
         .name = repository->model,
-        .type = arena_strndup(making->arena, type, strlen(type) - strlen(".gguf")),
+        .type = repository_tag_of(repository, making->model, making->arena),
         .file = making->model->name,
         .node = making->model->node,
     };
@@ -84,7 +81,7 @@ static bool make_manifest(struct making *making, const struct manifest_form *for
         model.projector_file = projector->name;
         model.projector = projector->node;
     }
-    if (draft != NULL && draft != making->model && repository_plan(repository, draft->node, &size, etag)) {
+    if (draft != NULL && repository_plan(repository, draft->node, &size, etag)) {
         model.draft_file = draft->name;
         model.draft = draft->node;
     }
@@ -114,7 +111,8 @@ static bool find_manifest(struct making *making, fits_function *fits, const char
     making->only_known = true;
     for (size_t i = 0; i < files.count; i++) {
         making->model = &files.items[i];
-        for (size_t j = 0; j < N_MANIFEST_FORMS && !text_starts_with(making->model->name, "mmproj-"); j++)
+        bool is_model = repository_tag_of(repository, making->model, making->arena) != NULL;
+        for (size_t j = 0; j < N_MANIFEST_FORMS && is_model; j++)
             if (make_manifest(making, &manifest_forms[j], ret_manifest) && fits(ret_manifest, digest))
                 return true;
     }
@@ -207,14 +205,13 @@ static void answer_tags(const struct repository *repository, struct answer *answ
     json_begin_object(&writer, NULL);
     json_put_text(&writer, "name", repository->id);
     json_begin_array(&writer, "tags");
-    size_t skipped = strlen(repository->model) + 1;
     struct repository_files files = repository_files(repository);
     for (size_t i = 0; i < files.count; i++) {
         uint64_t unused;
         char etag[ETAG_TEXT];
-        const char *name = files.items[i].name;
-        if (!text_starts_with(name, "mmproj-") && repository_plan(repository, files.items[i].node, &unused, etag))
-            json_put_text_n(&writer, NULL, name + skipped, strlen(name) - skipped - strlen(".gguf"));
+        const char *tag = repository_tag_of(repository, &files.items[i], answer->arena);
+        if (tag != NULL && repository_plan(repository, files.items[i].node, &unused, etag))
+            json_put_text(&writer, NULL, tag);
     }
     json_end(&writer);
     json_end(&writer);

@@ -443,6 +443,34 @@ const char *repository_refusal_of(const struct repository *repository, const str
     return why_absent(repository, tree_path(repository->tree, file->node, arena), arena);
 }
 
+const char *repository_tag_of(const struct repository *repository, const struct repository_file *file,
+                              struct arena *arena)
+{
+    size_t model = strlen(repository->model), length = strlen(file->name), ending = strlen(".gguf");
+    bool is_one = text_starts_with(file->name, repository->model) && text_ends_with(file->name, ".gguf") &&
+                  length > model + 1 + ending && file->name[model] == '-' &&
+                  strstr(file->name + model, "mmproj") == NULL;
+    return is_one ? arena_strndup(arena, file->name + model + 1, length - model - 1 - ending) : NULL;
+}
+
+const struct repository_file *repository_projector(const struct repository *repository, struct arena *arena)
+{
+    struct repository_files files = repository_files(repository);
+    const struct repository_file *found =
+        repository_file(repository, arena_printf(arena, "mmproj-%s-F16.gguf", repository->model));
+    for (size_t i = 0; i < files.count && found == NULL; i++)
+        if (strstr(files.items[i].name, "mmproj") != NULL && text_ends_with(files.items[i].name, ".gguf"))
+            found = &files.items[i];
+    return found;
+}
+
+const struct repository_file *repository_draft(const struct repository *repository, struct arena *arena)
+{
+    const struct repository_file *found =
+        repository_file(repository, arena_printf(arena, "mtp-%s-Q8_0.gguf", repository->model));
+    return found != NULL ? found : repository_file(repository, "draft.gguf");
+}
+
 static bool is_there(const struct repository *repository, const struct repository_file *file, bool plans)
 {
     uint64_t unused;

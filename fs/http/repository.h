@@ -90,6 +90,14 @@ const char *repository_refusal(const struct repository *repository, struct arena
 const char *repository_refusal_of(const struct repository *repository, const struct repository_file *file,
                                   struct arena *arena);
 
+/* Returns the tag of a file, TAG of NAME-TAG.gguf; NULL for others, which are of no model of their own. */
+const char *repository_tag_of(const struct repository *repository, const struct repository_file *file,
+                              struct arena *arena);
+
+/* Return the projector and the draft of the models, made by wfs or beside the source; NULL: none. */
+const struct repository_file *repository_projector(const struct repository *repository, struct arena *arena);
+const struct repository_file *repository_draft(const struct repository *repository, struct arena *arena);
+
 /* Returns the file of a tag: NAME-TAG.gguf with letters of either case, and for "latest" the first of the usual
  * choices. NULL if there is none. Plans the file if `plans`; else the file may turn out to be absent. */
 const struct repository_file *repository_file_of_tag(const struct repository *repository, const char *tag, bool plans,

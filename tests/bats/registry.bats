@@ -128,6 +128,22 @@ END
     get "$URL/acme/Tiny-GGUF/resolve/main/mmproj-Tiny-F16.gguf" | cmp - "$OUT/projector"
 }
 
+@test "a projector and a draft beside a GGUF are layers of its models, and no models" {
+    mkdir -p "$OUT/own"
+    "$WFS" cat "$MODEL" model.gguf | tee "$OUT/own/tiny.gguf" >"$OUT/own/draft.gguf"
+    echo projector >"$OUT/own/mmproj.gguf"
+    offer "acme/A-longer-name-than-theirs=$OUT/own"
+    local repository=$URL/v2/acme/A-longer-name-than-theirs-GGUF
+    get "$repository/tags/list" | jq -e '.tags | index("Q8_0") and all(test("^[A-Z0-9_]+$"))'
+    get "$URL/v2/acme/a-longer-name-than-theirs/tags/list" | jq -e '.tags | index("Q8_0") and all(test("gguf") | not)'
+    get "$repository/manifests/Q8_0" >"$OUT/manifest"
+    layer() {
+        jq -r --arg type "application/vnd.ollama.image.$1" '.layers[] | select(.mediaType == $type) | .digest' "$OUT/manifest"
+    }
+    get "$repository/blobs/$(layer projector)" | cmp - "$OUT/own/mmproj.gguf"
+    get "$repository/blobs/$(layer draft)" | cmp - "$OUT/own/draft.gguf"
+}
+
 @test "digests are kept for the next server" {
     offer "acme/Tiny=$MODEL"
     blob=v2/acme/Tiny-GGUF/blobs/$("$WFS" cat "$MODEL" gguf/model-Q8_0.gguf | digest_of)

@@ -11,8 +11,9 @@
 #include <time.h>
 
 /* Waits until is_here(context) returns true. Fails if the calling thread's reader is interrupted (code EINTR), after
- * arrival_give_up() (code ECANCELED), or at `deadline`, an absolute time of CLOCK_MONOTONIC (code ETIMEDOUT); NULL sets
- * no deadline. The message gives the reason alone: the caller puts the name of the file before it.
+ * arrival_give_up() or when the thread's work is to stop (stop.h; code ECANCELED), or at `deadline`, an absolute time
+ * of CLOCK_MONOTONIC (code ETIMEDOUT); NULL sets no deadline. The message gives the reason alone: the caller puts the
+ * name of the file before it.
  *
  * `is_here` is called with the lock held: it must not allocate, wait, or call functions of this header. It may take a
  * lock that no thread holds while it calls functions of this header. */

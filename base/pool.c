@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/attempt.h"
 #include "base/lock.h"
+#include "base/stop.h"
 #include "base/system.h"
 
 #include <pthread.h>
@@ -18,6 +19,7 @@ struct job {
     struct job *next;
     void (*task)(void *context, size_t index);
     void *context;
+    const volatile int *stop; /* the caller's (stop.h) */
     size_t n_tasks;
     atomic_size_t next_task;
     atomic_size_t n_lacking; /* bytes that a task could not allocate; 0: no task failed */
@@ -129,6 +131,7 @@ static void *pool_thread(void *context)
         struct job *job = pool->jobs;
         job->n_helpers++;
         lock_drop(&pool->lock);
+        stop_use(job->stop);
         run_tasks(job);
         lock_take(&pool->lock);
         remove_job(pool, job);
@@ -177,11 +180,14 @@ static void run_job(struct pool *pool, struct job *job)
 
 void pool_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context)
 {
-    struct job job = {.task = task, .context = context, .n_tasks = n_tasks};
+    struct job job = {.task = task, .context = context, .stop = stop_use(NULL), .n_tasks = n_tasks};
+    struct error unused;
+    stop_use(job.stop);
     if (pool_width() > 1)
         run_job(current(), &job);
     else
         take_tasks(&job);
+    stop_is_due(&unused);
     if (job.n_lacking > 0)
         memory_exhausted(job.n_lacking);
 }

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/opener.h"
+#include "base/stop.h"
 #include "base/system.h"
 
 #include <errno.h>
@@ -154,7 +155,7 @@ static _Thread_local uint64_t n_unreached;
 
 uint64_t source_unreached(void)
 {
-    return n_unreached;
+    return n_unreached + stop_count();
 }
 
 void source_count_unreached(void)
@@ -184,6 +185,8 @@ bool source_read(const struct source *source, uint64_t offset, size_t length, vo
                          (unsigned long long)offset, length, (unsigned long long)source->size);
     if (source_known_changed(source))
         return refuse_changed(source, error);
+    if (stop_is_due(error))
+        return false;
     if (!count_unreached(source, source->ops->read(source->context, offset, length, out, error), error))
         return false;
     return !source_verify(source) || refuse_changed(source, error);
@@ -196,6 +199,8 @@ bool source_read_runs(const struct source *source, uint64_t offset, uint64_t cou
     uint64_t span;
     bool inside = count > 0 && !__builtin_mul_overflow(count - 1, stride, &span) && offset <= source->size &&
                   span <= source->size - offset && length <= source->size - offset - span;
+    if (stop_is_due(error))
+        return false;
     if (inside && source->ops->gather != NULL && !source_known_changed(source) &&
         source->ops->gather(source->context, offset, count, length, stride, to))
         return !source_verify(source) || refuse_changed(source, error);

@@ -108,7 +108,8 @@ void source_append_change(const struct source *source, struct buffer *out);
 bool source_same_file(const struct source *a, const struct source *b);
 
 /* Reads exactly [offset, offset + length); a range outside the source, or missing bytes, is an error. Also fails if the
- * source has changed by the end of the read, which may then have found new bytes. */
+ * source has changed by the end of the read, which may then have found new bytes, and if the thread's work is to stop
+ * (base/stop.h). */
 bool source_read(const struct source *source, uint64_t offset, size_t length, void *out, struct error *error);
 
 /* Reads `count` runs of `length` bytes, `stride` bytes from the start of one to the start of the next, packed: a column
@@ -150,9 +151,9 @@ bool source_wait(const struct source *source, uint64_t offset, uint64_t length, 
 /* Reports whether the bytes arrive from elsewhere: reading them may take as long as a network does. */
 bool source_is_remote(const struct source *source);
 
-/* Returns how many reads and waits of this thread have failed because a remote source could not be reached; a later one
- * may succeed. Code that keeps what it makes from sources compares the numbers before and after, since the error may
- * have been replaced on its way. */
+/* Returns how many reads and waits of this thread have failed because a remote source could not be reached, or were
+ * stopped (base/stop.h); a later one may succeed. Code that keeps what it makes from sources compares the numbers
+ * before and after, since the error may have been replaced on its way. */
 uint64_t source_unreached(void);
 void source_count_unreached(void); /* one more: for this thread, which depends on another one's failure */
 

@@ -3,6 +3,7 @@
 
 #include "base/attempt.h"
 #include "base/process.h"
+#include "base/stop.h"
 #include "fs/tree/identity.h"
 #include "models/references/references.h"
 
@@ -15,6 +16,11 @@
 const char *wfs_version(void)
 {
     return WFS_VERSION;
+}
+
+void wfs_stop_by(const volatile int *flag)
+{
+    stop_use(flag);
 }
 
 void lib_append_version(const char *commit, struct buffer *out)
@@ -69,6 +75,9 @@ static void fill_in(struct wfs_error *ret_error, const struct error *error)
 bool lib_call(const wfs_context *context, lib_work *work, void *call, struct wfs_error *ret_error)
 {
     struct running running = {.work = work, .call = call};
+    uint64_t n_stopped = stop_count();
+    const volatile int *stop = stop_use(NULL);
+    stop_use(stop);
     bool is_program = context->pool == NULL;
     struct pool *pool = pool_use(context->pool);
     const struct report_sink *sink = is_program ? NULL : report_use(&context->sink);
@@ -77,6 +86,9 @@ bool lib_call(const wfs_context *context, lib_work *work, void *call, struct wfs
     if (!is_program)
         report_use(sink);
     pool_use(pool);
+    stop_use(stop);
+    if (stop_count() != n_stopped && stop_is_due(&running.error)) /* what it has made may lack something */
+        running.done = false;
     if (!running.done)
         fill_in(ret_error, &running.error);
     return running.done;

@@ -4,6 +4,7 @@
 #include "base/attempt.h"
 #include "base/lock.h"
 #include "base/pool.h"
+#include "base/stop.h"
 #include "base/system.h"
 #include "formats/gguf/write.h"
 #include "fs/tree/read_ahead.h"
@@ -180,7 +181,7 @@ static bool read_chunk(const struct copy *copy, size_t index, struct chunk *chun
 {
     uint64_t offset = copy->start + (uint64_t)index * CHUNK_BYTES, left = copy->end - offset;
     chunk->length = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
-    if (!await_chunk(copy, offset, chunk->length, error))
+    if (stop_is_due(error) || !await_chunk(copy, offset, chunk->length, error))
         return false;
     if (copy->take != NULL)
         return vfile_read(copy->file, offset, chunk->length, chunk->bytes, error);

@@ -107,16 +107,20 @@ static bool list_directory(void *context, struct error *error)
         return error_set_code(error, ENOTDIR);
     }
     struct arena *arena = arena_new();
-    call->list = arena_alloc(arena, sizeof *call->list);
-    call->list->arena = arena;
-    (call->only_names ? tree_list_names : tree_list)(call->model->tree, attributes.id, 0, add_entry, call->list);
+    wfs_list *list = arena_alloc(arena, sizeof *list);
+    list->arena = arena;
+    (call->only_names ? tree_list_names : tree_list)(call->model->tree, attributes.id, 0, add_entry, list);
+    call->list = list;
     return true;
 }
 
 wfs_list *wfs_list_open(wfs_model *model, const char *path, bool only_names, struct wfs_error *ret_error)
 {
     struct list_call call = {model, path, only_names, NULL};
-    return lib_call(model->context, list_directory, &call, ret_error) ? call.list : NULL;
+    if (lib_call(model->context, list_directory, &call, ret_error))
+        return call.list;
+    wfs_list_close(call.list);
+    return NULL;
 }
 
 size_t wfs_list_count(const wfs_list *list)
@@ -189,7 +193,10 @@ static bool open_file(void *context, struct error *error)
 wfs_file *wfs_file_open(wfs_model *model, const char *path, struct wfs_error *ret_error)
 {
     struct open_call call = {model, path, NULL};
-    return lib_call(model->context, open_file, &call, ret_error) ? call.file : NULL;
+    if (lib_call(model->context, open_file, &call, ret_error))
+        return call.file;
+    wfs_file_close(call.file);
+    return NULL;
 }
 
 uint64_t wfs_file_size(const wfs_file *file)

@@ -142,7 +142,10 @@ wfs_model *wfs_open(wfs_context *context, const char *source, const char *const 
     struct opening opening = {context, source, options, NULL, NULL};
     if (lib_call(context, open_model, &opening, ret_error))
         return opening.model;
-    free(opening.options);
+    if (opening.model != NULL) /* stopped afterwards */
+        wfs_close(opening.model);
+    else
+        free(opening.options);
     return NULL;
 }
 

@@ -16,6 +16,14 @@ static char *finish_text(struct buffer *text)
     return (char *)text->bytes;
 }
 
+/* Returns the text of a call; NULL if that has failed, by a stop after the text was made, too. */
+static char *text_of(bool done, char **text)
+{
+    if (!done)
+        free(*text);
+    return done ? *text : NULL;
+}
+
 struct info_call {
     wfs_model *model;
     char *text;
@@ -36,7 +44,7 @@ static bool describe(void *context, struct error *error)
 char *wfs_info_json(wfs_model *model, struct wfs_error *ret_error)
 {
     struct info_call call = {model, NULL};
-    return lib_call(model->context, describe, &call, ret_error) ? call.text : NULL;
+    return text_of(lib_call(model->context, describe, &call, ret_error), &call.text);
 }
 
 static bool list_architectures(void *context, struct error *error)
@@ -54,7 +62,7 @@ static bool list_architectures(void *context, struct error *error)
 char *wfs_architectures_json(wfs_context *context, struct wfs_error *ret_error)
 {
     char *text = NULL;
-    return lib_call(context, list_architectures, &text, ret_error) ? text : NULL;
+    return text_of(lib_call(context, list_architectures, &text, ret_error), &text);
 }
 
 struct measure_call {
@@ -80,7 +88,7 @@ static bool measure(void *context, struct error *error)
 char *wfs_quantizations_json(wfs_model *model, bool all, struct wfs_error *ret_error)
 {
     struct measure_call call = {model, all, NULL};
-    return lib_call(model->context, measure, &call, ret_error) ? call.text : NULL;
+    return text_of(lib_call(model->context, measure, &call, ret_error), &call.text);
 }
 
 struct compare_call;
@@ -158,21 +166,21 @@ char *wfs_compare(wfs_context *context, const char *file, const char *source, co
                   struct wfs_error *ret_error)
 {
     struct compare_call call = {file, source, options, compare_file, false, NULL};
-    return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
+    return text_of(lib_call(context, compare, &call, ret_error), &call.text);
 }
 
 char *wfs_compare_attestation(wfs_context *context, const char *statement, const char *source,
                               const char *const *options, struct wfs_error *ret_error)
 {
     struct compare_call call = {statement, source, options, compare_statement, false, NULL};
-    return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
+    return text_of(lib_call(context, compare, &call, ret_error), &call.text);
 }
 
 char *wfs_diff(wfs_context *context, const char *a, const char *b, const char *const *options,
                struct wfs_error *ret_error)
 {
     struct compare_call call = {a, b, options, compare_sources, true, NULL};
-    return lib_call(context, compare, &call, ret_error) ? call.text : NULL;
+    return text_of(lib_call(context, compare, &call, ret_error), &call.text);
 }
 
 struct attest_call {
@@ -214,7 +222,7 @@ static bool attest(void *context, struct error *error)
 char *wfs_attest(wfs_model *model, const char *const *paths, size_t n_paths, struct wfs_error *ret_error)
 {
     struct attest_call call = {model, paths, n_paths, NULL};
-    return lib_call(model->context, attest, &call, ret_error) ? call.text : NULL;
+    return text_of(lib_call(model->context, attest, &call, ret_error), &call.text);
 }
 
 void wfs_text_free(char *text)

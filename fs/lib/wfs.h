@@ -65,6 +65,12 @@ WFS_API wfs_context *wfs_context_new(unsigned n_threads, wfs_log *log, void *use
 /* Ends the threads. The context's models must be closed. NULL is allowed. */
 WFS_API void wfs_context_free(wfs_context *context);
 
+/* Makes later calls of the calling thread fail with ECANCELED soon after *flag is other than 0: within a second or so,
+ * wherever they wait or read. Another thread or a signal handler may set it, and it must live until the next call of
+ * this function; NULL: nothing stops calls. What a stopped call leaves is what it was: models can be used as before, a
+ * copy leaves no file. Requests to servers that are under way end by themselves. Other threads' calls go on. */
+WFS_API void wfs_stop_by(const volatile int *flag);
+
 /* A model: an open source. */
 typedef struct wfs_model wfs_model;
 

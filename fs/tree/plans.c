@@ -2,6 +2,7 @@
  */
 #include "base/attempt.h"
 #include "base/lock.h"
+#include "base/stop.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/waits.h"
 #include "sources/source.h"
@@ -129,13 +130,24 @@ static void record_absence(struct tree *tree, struct node *node, const struct pl
     lock_drop(&tree->lock);
 }
 
+/* After a stop, the node is as if nobody had planned it. */
+static enum plan_state state_after(const struct planning *planning)
+{
+    struct error unused;
+    if (planning->outcome == OK)
+        return PLANNED;
+    if (!planning->unreached)
+        return ABSENT;
+    return stop_is_due(&unused) ? UNPLANNED : UNREACHED;
+}
+
 static void make_plan(struct tree *tree, struct node *node)
 {
     struct error error;
     struct planning planning = plan_file(node, &error);
     note_failure(tree, node, &planning);
-    enum plan_state state = planning.outcome == OK ? PLANNED : planning.unreached ? UNREACHED : ABSENT;
-    if (state != PLANNED)
+    enum plan_state state = state_after(&planning);
+    if (state == ABSENT || state == UNREACHED)
         record_absence(tree, node, &planning);
     lock_take(&tree->lock);
     struct arena *unkept = state == PLANNED ? keep_plan(tree, node, &planning) : NULL;
@@ -207,14 +219,13 @@ bool node_plan(struct tree *tree, struct node *node)
         return node_plan_state(node) == PLANNED;
     lock_take(&tree->lock);
     renew(node, UNREACHED_PAUSE); /* later than node_prepare(), so that a server that has called it does not wait */
+    while (node_plan_state(node) == PLANNING && !pthread_equal(node->planned_by, pthread_self()))
+        event_wait(&tree->plan_ended, &tree->lock);
     bool unplanned = node_plan_state(node) == UNPLANNED;
     if (unplanned) {
         atomic_store(&node->state, PLANNING);
         node->planned_by = pthread_self();
     }
-    bool by_us = node_plan_state(node) == PLANNING && pthread_equal(node->planned_by, pthread_self());
-    while (node_plan_state(node) == PLANNING && !by_us)
-        event_wait(&tree->plan_ended, &tree->lock);
     lock_drop(&tree->lock);
     if (unplanned)
         make_plan(tree, node);

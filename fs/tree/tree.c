@@ -4,6 +4,7 @@
 #include "fs/tree/nodes.h"
 
 #include "base/attempt.h"
+#include "base/stop.h"
 #include "sources/source.h"
 #include "sources/source_kinds.h"
 
@@ -267,12 +268,14 @@ static enum outcome plan_deferred(void *context, struct arena *arena, struct vfi
         return REPORTED;
     }
     struct tree *tree = deferred->tree;
+    const volatile int *stop = stop_use(NULL); /* half a directory would stay so */
     attempt_lock(&tree->filling);
     tree->filled = node_of(tree, deferred->directory);
     tree->filled->first_filled = tree->n_nodes;
     deferred->fill(deferred->context, deferred->directory);
     tree->filled = NULL;
     attempt_unlock(&tree->filling);
+    stop_use(stop);
     return OK;
 }
 

@@ -5,6 +5,7 @@
 #include "fs/tree/nodes.h"
 #include "fs/tree/waits.h"
 
+#include "base/stop.h"
 #include "models/facts.h"
 #include "models/packings/packings.h"
 
@@ -109,7 +110,7 @@ struct tree *tree_new(const struct checkpoint *checkpoint, const struct content_
     if (checkpoint->incomplete != NULL && checkpoint->tensors->n_tensors == 0)
         checkpoint_note(checkpoint, SUBJECT_SOURCE, "no files of a model: %s", checkpoint->incomplete);
     for (const struct content *const *content = contents; *content != NULL; content++)
-        if (applies(*content, checkpoint) && !add(*content, tree, error)) {
+        if (applies(*content, checkpoint) && (!add(*content, tree, error) || stop_is_due(error))) {
             tree_free(tree);
             return NULL;
         }

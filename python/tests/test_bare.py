@@ -2,6 +2,7 @@
 import copy
 import errno
 import gc
+import http.server
 import importlib.metadata
 import json
 import multiprocessing
@@ -417,22 +418,88 @@ def test_an_interrupt_stops_a_long_call(large, tmp_path, name):
     assert time.monotonic() - begun < 3 and os.listdir(tmp_path / "out") == []
 
 
-def test_an_interrupt_returns_from_a_comparison(tmp_path):
-    path = tmp_path / "large.safetensors"
-    header = {"large": {"dtype": "F32", "shape": [1 << 17, 1 << 10], "data_offsets": [0, 1 << 29]}}
-    head = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(head)) + head)
-    os.truncate(path, 8 + len(head) + (1 << 29))
+def interrupted(call):
+    """Makes a call, interrupts it, and returns how long it took until nothing of it was left: no thread, no computing."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    before = threading.active_count()
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
+    begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        wfs.diff(path, path)
+        call()
     timer.join()
-    assert threading.active_count() > before  # it did not wait for the end
-    while threading.active_count() > before:
-        time.sleep(0.05)
+    while [thread for thread in threading.enumerate() if not thread.daemon] != [threading.main_thread()]:
+        time.sleep(0.01)
+    took, computed = time.monotonic() - begun - 0.3, time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - computed < 0.1
+    return took
+
+
+@pytest.mark.parametrize("name", ["diff", "attest"])
+def test_an_interrupt_ends_a_comparison(large, name):
+    calls = {"diff": lambda: wfs.diff(large.source, large.source), "attest": lambda: large.attest("model.safetensors")}
+    assert interrupted(calls[name]) < 2
+    assert large.tensors["large"][5].tobytes() == bytes(4096)
+
+
+class Trickle(http.server.BaseHTTPRequestHandler):
+    """Answers with ranges of server.data: up to server.quick at once, then a few bytes at a time."""
+
+    def log_message(self, *unused):
+        pass
+
+    def do_GET(self):
+        if not self.path.endswith(".safetensors"):
+            return self.send_error(404)
+        data, first, end = self.server.data, 0, len(self.server.data)
+        if "Range" in self.headers:
+            first, last = self.headers["Range"].removeprefix("bytes=").split("-")
+            first, end = int(first), min(int(last) + 1, end)
+        self.send_response(206 if "Range" in self.headers else 200)
+        self.send_header("Content-Length", end - first)
+        self.send_header("Content-Range", f"bytes {first}-{end - 1}/{len(data)}")
+        self.send_header("ETag", '"1"')
+        self.end_headers()
+        try:
+            while first < end:
+                length = min(end - first, self.server.quick - first if first < self.server.quick else 500)
+                self.wfile.write(data[first:first + length])
+                first += length
+                time.sleep(0.1 if first > self.server.quick else 0)
+        except OSError:
+            pass  # the test has ended
+
+    do_HEAD = do_GET
+
+
+REMOTE_CALLS = {
+    "tobytes": lambda model: model.tensors["matrix"].tobytes(),
+    "attest": lambda model: json.loads(model.attest("model.safetensors"))["subject"],
+    "diff": lambda model: wfs.diff(model.source, model.source)["counts"],
+    "open": lambda model: len(wfs.open(model.source).tensors),
+}
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")  # one for the process
+
+
+@pytest.mark.parametrize("name", REMOTE_CALLS)
+def test_an_interrupt_ends_what_waits_for_a_server(tmp_path, cache, name):
+    path, call = tmp_path / "model.safetensors", REMOTE_CALLS[name]
+    write_safetensors(path, {"matrix": ("F32", [4096, 1024], bytes(16 << 20))})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trickle) as server:
+        server.daemon_threads, server.data, server.quick = True, path.read_bytes(), 1 << 30
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        model = wfs.open(f"http://127.0.0.1:{server.server_port}/{name}/model.safetensors", cache=cache)
+        server.quick = 0
+        if name == "open":
+            model.source = model.source.replace("open", "again")
+        assert interrupted(lambda: call(model)) < 2
+        server.quick = 1 << 30
+        assert call(model) == call(wfs.open(path))
+        server.shutdown()
 
 
 def test_an_exception_of_progress_stops_a_copy(large, tmp_path):

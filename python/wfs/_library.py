@@ -6,7 +6,6 @@ import errno
 import logging
 import os
 import pathlib
-import weakref
 from typing import Any, Callable, Optional, Sequence
 
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_int, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
@@ -83,6 +82,7 @@ _FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "allow": (None, [c_uint]),
     "context_new": (c_void_p, [c_uint, _LOG, c_void_p]),
     "context_free": (None, [c_void_p]),
+    "stop_by": (None, [POINTER(c_int)]),
     "open": (c_void_p, [c_void_p, c_char_p, POINTER(c_char_p), _ERROR]),
     "close": (None, [c_void_p]),
     "note_count": (c_size_t, [c_void_p]),
@@ -216,24 +216,6 @@ def _forget_context() -> None:
 
 _kept: list[Context] = []
 os.register_at_fork(after_in_child=_forget_context)
-
-
-class Handle:
-    """An open model. It closes when the last object that uses it is gone. Another process, or a copy, opens it again."""
-
-    def __init__(self, source: Any, words: Sequence[str], context: Context) -> None:
-        self._arguments = source, words, context
-        self._context = context
-        self.pointer = call(lib.wfs_open, context.pointer, encode_path(source), encode_words(words), path=source)
-        weakref.finalize(self, _close_model, self.pointer, context)
-
-    def __reduce__(self) -> Any:
-        return Handle, self._arguments
-
-
-def _close_model(pointer: int, context: Context) -> None:
-    """Closes a model; `context` lives until then."""
-    lib.wfs_close(pointer)
 
 
 class _Mapping:

@@ -1,12 +1,13 @@
 """Long calls: what they have done so far, and Ctrl-C, which stops them."""
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any, Callable, Optional
 
-from ._library import WATCH
+from ._library import WATCH, lib
 
 #: Takes how much of how much is done; called by the thread that made the call. An exception from it stops the call.
 Progress = Callable[[int, int], None]
@@ -16,50 +17,56 @@ _PATIENCE = 2.0  # seconds for a call to end once it is stopped
 _GOAL = 0.25  # seconds for a piece
 
 
-def watched(work: Callable[[Any], None], size: int, progress: Optional[Progress], patience: float = _PATIENCE) -> None:
-    """Runs work(watch) on a thread of its own, so that this one is free for signals. The work owns all that it uses: once
-    it is stopped it may take longer to end than anybody waits for it."""
-    told, stopped, failure = [0], threading.Event(), []
+def stoppable(work: Callable[[], Any]) -> Any:
+    """Returns what work() does, which an exception in this thread stops: Ctrl-C reaches only the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    return _run(work, lambda: None)
+
+
+def watched(work: Callable[[Any], None], size: int, progress: Optional[Progress]) -> None:
+    """Runs work(watch), and hands on to `progress` what the library tells `watch`. Like stoppable() for the rest."""
+    told, before = [0], [-1]
 
     def watch(user: Any, n_done: int) -> bool:
         told[0] = n_done
-        return not stopped.is_set()
+        return True
+
+    def look() -> None:
+        n_done = told[0]
+        if progress is not None and n_done > before[0]:
+            progress(n_done, size)
+            before[0] = n_done
+
+    callback = WATCH(watch)
+    _run(lambda: work(callback), look)
+
+
+def _run(work: Callable[[], Any], look: Callable[[], None]) -> Any:
+    """Runs work() on a thread of its own, so that this one is free for signals and looks now and then. The work owns all
+    that it uses: should it not end soon when it is stopped, nobody waits for it."""
+    stop, results, failures = ctypes.c_int(0), [], []
 
     def run() -> None:
+        lib.wfs_stop_by(ctypes.byref(stop))
         try:
-            work(WATCH(watch))
+            results.append(work())
         except BaseException as error:  # for the thread that waits
-            failure.append(error)
+            failures.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        _wait(thread, told, size, progress)
+        while thread.is_alive():
+            thread.join(_WAIT)
+            look()
     except BaseException:
-        stopped.set()
-        thread.join(patience)
+        stop.value = 1
+        thread.join(_PATIENCE)
         raise
-    if failure:
-        raise failure[0]
-
-
-def left_alone(work: Callable[[], Any]) -> Any:
-    """Returns what work() does, which the library cannot stop: Ctrl-C leaves it to end by itself."""
-    results: list[Any] = []
-    watched(lambda watch: results.append(work()), 0, None, patience=0)
+    if failures:
+        raise failures[0]
     return results[0]
-
-
-def _wait(thread: threading.Thread, told: list[int], size: int, progress: Optional[Progress]) -> None:
-    before = -1
-    while True:
-        thread.join(_WAIT)
-        ended, n_done = not thread.is_alive(), told[0]
-        if progress is not None and n_done > before:
-            progress(n_done, size)
-            before = n_done
-        if ended:
-            return
 
 
 def pieces(begin: int, end: int, first: int) -> Iterator[tuple[int, int]]:

@@ -12,8 +12,9 @@ from ctypes import byref
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _tables
-from ._library import Context, Entry, Handle, WfsError, call, call_for_text, encode_path, encode_words, lib, shared_context
-from ._long import Progress, left_alone, pieces, watched
+from ._handle import Handle
+from ._library import Context, Entry, WfsError, call, call_for_text, encode_path, encode_words, lib, shared_context
+from ._long import Progress, pieces, stoppable, watched
 from ._tensors import Tensors, nearest_name
 
 _BUFFER = 1 << 20
@@ -40,7 +41,7 @@ class _OpenFile:
     the program's end before its model."""
 
     def __init__(self, handle: Handle, path: PathLike) -> None:
-        self._as_parameter_ = call(lib.wfs_file_open, handle.pointer, encode_path(path), path=path)
+        self._as_parameter_ = handle.call(lib.wfs_file_open, handle.pointer, encode_path(path), path=path)
         weakref.finalize(self, _close_file, self._as_parameter_, handle)
 
 
@@ -113,7 +114,7 @@ class RawFile(io.RawIOBase):
             return 0
         address = ctypes.addressof((ctypes.c_char * len(view)).from_buffer(view)) - offset
         for begin, stop in pieces(offset, end, _FIRST_PIECE):
-            call(lib.wfs_file_read, self._open_file(), begin, address + begin, stop - begin, path=self.name)
+            self._handle.call(lib.wfs_file_read, self._open_file(), begin, address + begin, stop - begin, path=self.name)
         return end - offset
 
     def pread(self, length: int, offset: int) -> bytes:
@@ -150,7 +151,7 @@ class RawFile(io.RawIOBase):
         self._open_file()
         end = self.size if length is None else min(offset + length, self.size)
         for begin, stop in pieces(offset, end, _BUFFER):
-            call(lib.wfs_file_write_range, self._open_file(), begin, stop - begin, descriptor, path=self.name)
+            self._handle.call(lib.wfs_file_write_range, self._open_file(), begin, stop - begin, descriptor, path=self.name)
             if progress is not None:
                 progress(stop - offset, end - offset)
 
@@ -177,7 +178,8 @@ class Files(Mapping[str, FileInfo]):
 
     def list(self, path: PathLike = "") -> list[FileInfo]:
         """The entries of a directory."""
-        entries = call(lib.wfs_list_open, self._handle.pointer, encode_path(path), False, path=path)
+        pointer, encoded = self._handle.pointer, encode_path(path)
+        entries = stoppable(lambda: call(lib.wfs_list_open, pointer, encoded, False, path=path))
         try:
             inner = os.fspath(path).strip("/")
             infos = []
@@ -191,7 +193,7 @@ class Files(Mapping[str, FileInfo]):
 
     def stat(self, path: PathLike) -> FileInfo:
         entry = Entry()
-        call(lib.wfs_stat, self._handle.pointer, encode_path(path), byref(entry), path=path)
+        self._handle.call(lib.wfs_stat, self._handle.pointer, encode_path(path), byref(entry), path=path)
         return _info(os.fspath(path).strip("/"), entry)
 
     def __getitem__(self, path: str) -> FileInfo:
@@ -251,9 +253,9 @@ def architectures() -> dict[str, Any]:
 def compare(file: PathLike, source: PathLike, *, threads: int = 0, log: Optional[Callable[[str], None]] = None,
             **options: Any) -> dict[str, Any]:
     """Compares a GGUF with what wfs makes of a source, as ``wfs verify`` does: `answer`, `builds`, `tensors` that differ ...
-    The other arguments are those of ``open()``, for the source. Ctrl-C returns at once; the work ends by itself."""
+    The other arguments are those of ``open()``, for the source."""
     context = _context(threads, log)
-    text = left_alone(lambda: call_for_text(lib.wfs_compare, context.pointer, encode_path(file), encode_path(source),
+    text = stoppable(lambda: call_for_text(lib.wfs_compare, context.pointer, encode_path(file), encode_path(source),
                                             encode_words(_words(options)), path=(file, source)))
     result: dict[str, Any] = json.loads(text)
     return result
@@ -264,7 +266,7 @@ def compare_attestation(statement: PathLike, source: PathLike, *, threads: int =
     """Makes the statement of ``Model.attest()`` in a file again, as ``wfs verify --attestation`` does: `identical`,
     `differences` ... The options count before those of the statement; files that it names must be given again."""
     context = _context(threads, log)
-    text = left_alone(lambda: call_for_text(lib.wfs_compare_attestation, context.pointer, encode_path(statement),
+    text = stoppable(lambda: call_for_text(lib.wfs_compare_attestation, context.pointer, encode_path(statement),
                                             encode_path(source), encode_words(_words(options)), path=(statement, source)))
     result: dict[str, Any] = json.loads(text)
     return result
@@ -273,10 +275,9 @@ def compare_attestation(statement: PathLike, source: PathLike, *, threads: int =
 def diff(a: PathLike, b: PathLike, *, threads: int = 0, log: Optional[Callable[[str], None]] = None,
          **options: Any) -> dict[str, Any]:
     """Compares the tensors and metadata of two sources of any format, as ``wfs diff`` does: `counts`, `tensors` and `keys`
-    that differ. The options are those for opening a source, and hold for both. Ctrl-C returns at once; the
-    work ends by itself."""
+    that differ. The options are those for opening a source, and hold for both."""
     context = _context(threads, log)
-    text = left_alone(lambda: call_for_text(lib.wfs_diff, context.pointer, encode_path(a), encode_path(b),
+    text = stoppable(lambda: call_for_text(lib.wfs_diff, context.pointer, encode_path(a), encode_path(b),
                                             encode_words(_words(options)), path=(a, b)))
     result: dict[str, Any] = json.loads(text)
     return result
@@ -337,17 +338,17 @@ class Model:
 
     def info(self) -> dict[str, Any]:
         """What ``wfs info --json`` prints: `architecture`, `family`, `tokenizer`, `parameters`, `files`, `notes` ... Plans
-        all files and opens all components; Ctrl-C returns at once; the work ends by itself."""
+        all files and opens all components;"""
         handle = self._open_handle()
-        text = left_alone(lambda: call_for_text(lib.wfs_info_json, handle.pointer, path=self.source))
+        text = stoppable(lambda: call_for_text(lib.wfs_info_json, handle.pointer, path=self.source))
         result: dict[str, Any] = json.loads(text)
         return result
 
     def quantizations(self, *, all: bool = False) -> list[dict[str, Any]]:
         """What ``wfs info --quantization --json`` prints: `type`, `bytes`, `relative_error`, `recommended` ... of each quantized
-        GGUF, measured in a sample of the weights or in `all`. Ctrl-C returns at once; the work ends by itself."""
+        GGUF, measured in a sample of the weights or in `all`."""
         handle = self._open_handle()
-        text = left_alone(lambda: call_for_text(lib.wfs_quantizations_json, handle.pointer, all, path=self.source))
+        text = stoppable(lambda: call_for_text(lib.wfs_quantizations_json, handle.pointer, all, path=self.source))
         result: list[dict[str, Any]] = json.loads(text)
         return result
 
@@ -385,9 +386,9 @@ class Model:
 
     def attest(self, *paths: PathLike) -> str:
         """The in-toto statement of ``wfs attest`` for files, and all files of directories: their SHA-256, and that of each
-        file they are made from. Reads them all; Ctrl-C returns at once; the work ends by itself."""
+        file they are made from. Reads them all;"""
         handle = self._open_handle()
-        text: bytes = left_alone(lambda: call_for_text(lib.wfs_attest, handle.pointer, encode_words(paths), len(paths),
+        text: bytes = stoppable(lambda: call_for_text(lib.wfs_attest, handle.pointer, encode_words(paths), len(paths),
                                                        path=(self.source, *paths)))
         return text.decode()
 

@@ -9,7 +9,8 @@ from ctypes import byref, c_size_t, c_uint64
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Union
 
 from . import _dtypes, _tables
-from ._library import Handle, Slice, Tensor as _Tensor, call, lib, mapped_view
+from ._handle import Handle
+from ._library import Slice, Tensor as _Tensor, call, lib, mapped_view
 from ._long import pieces
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Tensor:
             self._read_slice(dtype, _slices_of(axes), address + begin * row_size, (end - begin) * row_size)
 
     def _read_slice(self, dtype: str, slices: Any, address: int, size: int) -> None:
-        call(lib.wfs_tensor_read, self._handle.pointer, self._index, dtype.encode(), slices, address, size)
+        self._handle.call(lib.wfs_tensor_read, self._handle.pointer, self._index, dtype.encode(), slices, address, size)
 
     def _map(self, dtype: str, slices: Any, alignment: int) -> Optional[memoryview]:
         """Its bytes in a mapping of their own; None: they must be read."""

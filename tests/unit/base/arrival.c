@@ -1,6 +1,7 @@
 /* Waits that end because the bytes arrive, the reader is interrupted, the time limit passes or wfs ends. */
 #include "base/arrival.h"
 
+#include "base/stop.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@ struct waiter {
     pthread_t thread;
     atomic_bool looked, here, interrupted;
     const struct timespec *deadline;
+    const volatile int *stop;
     bool succeeded;
     struct error error;
 };
@@ -25,6 +27,7 @@ static void *wait_for_it(void *context)
 {
     struct waiter *waiter = context;
     arrival_set_reader(&waiter->interrupted);
+    stop_use(waiter->stop);
     waiter->succeeded = arrival_wait(is_here, waiter, waiter->deadline, &waiter->error);
     return NULL;
 }
@@ -45,7 +48,8 @@ static bool fails_with(struct waiter *waiter, int code)
 
 int main(void)
 {
-    struct waiter first = {0}, second = {0}, late = {0}, last = {0};
+    struct waiter first = {0}, second = {0}, late = {0}, last = {0}, stopped = {0};
+    volatile int stop = 0, go_on = 0;
     const struct timespec past = {0};
     begin(&first);
     begin(&second);
@@ -67,6 +71,14 @@ int main(void)
     begin(&late);
     CHECK_NAMED(fails_with(&late, ETIMEDOUT), "a deadline passes");
     CHECK(arrival_wait(is_here, &first, &past, &error));
+
+    stopped.stop = &stop;
+    begin(&stopped);
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    CHECK_NAMED(fails_with(&stopped, ECANCELED), "a stop, which nobody announces");
+    struct waiter unstopped = {.stop = &go_on, .deadline = &past};
+    begin(&unstopped);
+    CHECK_NAMED(fails_with(&unstopped, ETIMEDOUT), "a deadline that passes before");
 
     begin(&last);
     arrival_give_up();

@@ -1,6 +1,7 @@
 #include "base/pool.h"
 
 #include "base/arena.h"
+#include "base/stop.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>
@@ -53,8 +54,35 @@ static void pool(void)
     pool_free(pool_new(2));
 }
 
+static void see_stop(void *context, size_t index)
+{
+    struct error error;
+    if (stop_is_due(&error))
+        atomic_fetch_add((atomic_uint *)context, 1);
+}
+
+/* All threads of a job work under the flag of its caller, who learns that they may have stopped. */
+static void stop(void)
+{
+    atomic_uint n_seen = 0;
+    const volatile int flag = 1;
+    struct pool *three = pool_new(3);
+    pool_use(three);
+    uint64_t before = stop_count();
+    pool_run(100, see_stop, &n_seen);
+    CHECK(n_seen == 0 && stop_count() == before);
+    CHECK(stop_use(&flag) == NULL);
+    pool_run(100, see_stop, &n_seen);
+    CHECK(n_seen == 100 && stop_count() > before && stop_use(NULL) == &flag);
+    pool_run(100, see_stop, &n_seen);
+    CHECK(n_seen == 100);
+    pool_use(NULL);
+    pool_free(three);
+}
+
 int main(void)
 {
     pool();
+    stop();
     return check_done();
 }

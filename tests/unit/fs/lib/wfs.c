@@ -375,6 +375,69 @@ static void mappings(wfs_model *model)
     CHECK(wfs_tensor_map(model, 4, "raw", NULL, &size) == NULL);
 }
 
+/* Each call that reads, on a model of its own: under a flag that is set it fails, and after that the same model answers
+ * as if it had not. */
+static bool stops(wfs_context *context, bool (*call)(wfs_context *context, wfs_model *model, struct wfs_error *error))
+{
+    const volatile int stop = 1;
+    struct wfs_error error = {0};
+    wfs_model *model = wfs_open(context, "model.safetensors", NULL, NULL);
+    wfs_stop_by(&stop);
+    bool stopped = !call(context, model, &error) && error.code == ECANCELED;
+    wfs_stop_by(NULL);
+    bool good = CHECK_NAMED(stopped, error.message) && CHECK_NAMED(call(context, model, &error), error.message);
+    wfs_close(model);
+    return good;
+}
+
+static bool made(char *text)
+{
+    bool good = text != NULL && *text != '\0';
+    wfs_text_free(text);
+    return good;
+}
+
+static bool open_again(wfs_context *context, wfs_model *model, struct wfs_error *error)
+{
+    wfs_model *other = wfs_open(context, "model.safetensors", NULL, error);
+    wfs_close(other);
+    return other != NULL;
+}
+
+static bool diff_itself(wfs_context *context, wfs_model *model, struct wfs_error *error)
+{
+    return made(wfs_diff(context, "model.safetensors", "model.safetensors", NULL, error));
+}
+
+static bool attest_it(wfs_context *context, wfs_model *model, struct wfs_error *error)
+{
+    return made(wfs_attest(model, (const char *const[]){"tensors/matrix"}, 1, error));
+}
+
+static bool read_it(wfs_context *context, wfs_model *model, struct wfs_error *error)
+{
+    float values[ROWS * COLUMNS] = {0};
+    return wfs_tensor_read(model, find(model, "matrix"), "f32", NULL, values, sizeof values, error) &&
+           memcmp(values, matrix, sizeof values) == 0;
+}
+
+static bool copy_it(wfs_context *context, wfs_model *model, struct wfs_error *error)
+{
+    wfs_file *file = wfs_file_open(model, "model.safetensors", NULL);
+    bool copied = wfs_file_copy(file, "copy", error);
+    wfs_file_close(file);
+    return (unlink("copy") == 0) == copied && copied;
+}
+
+static void stopped_calls(wfs_context *context)
+{
+    CHECK(stops(context, open_again));
+    CHECK(stops(context, diff_itself));
+    CHECK(stops(context, attest_it));
+    CHECK(stops(context, read_it));
+    CHECK_NAMED(stops(context, copy_it), "a copy, which leaves nothing");
+}
+
 static void *read_much(void *context)
 {
     bool same = true;
@@ -511,6 +574,7 @@ int main(void)
     openings(context);
     remote_options_hold(context);
     libraries(context);
+    stopped_calls(context);
     wfs_model *model = wfs_open(context, "model.safetensors", NULL, NULL);
     if (CHECK(model != NULL)) {
         files(model);

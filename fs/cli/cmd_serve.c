@@ -170,19 +170,20 @@ static void print_models(const struct repositories *repositories, FILE *out)
     fputs("\n", out);
 }
 
-/* Prints a command for the GGUF files, and for each engine with one. */
+/* Prints a command for GGUF files, for the other ones, and for each engine. */
 static void print_commands(const struct repositories *repositories, const char *address, FILE *out)
 {
+    static const char download[] = "hf download";
     const char *last = NULL;
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
-        const char *command = repository->gguf ? "llama-server -hf" : repository->command;
-        if (command == NULL || command == last || !repository->is_listed)
+        const char *command = repository->command != NULL ? repository->command : download;
+        if (command == last || !repository->is_listed || (command == download && repository->is_of_engine))
             continue;
         last = command;
-        fprintf(out, "  HF_ENDPOINT=http://%s %s ", address, command);
+        fprintf(out, "  HF_ENDPOINT=http://%s %s ", address, last);
         text_put(repository->id, out);
-        fputs(repository->gguf ? ":Q4_K_M\n" : "\n", out);
+        fputs(repository->is_tagged ? ":Q4_K_M\n" : "\n", out);
     }
 }
 
@@ -195,6 +196,7 @@ static void print_start(const struct repositories *repositories, const char *add
         return;
     print_models(repositories, out);
     print_commands(repositories, address, out);
+    fprintf(out, "  http://%s in a browser\n", address);
     fprintf(out, "  rclone mount --http-url http://%s :http: DIRECTORY\n", address);
 }
 

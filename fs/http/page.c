@@ -30,9 +30,8 @@ static void put_command(struct buffer *out, const char *origin, const char *comm
 
 void page_put_commands(struct buffer *out, const struct repository *repository, const char *origin, struct arena *arena)
 {
-    const char *tag = repository->gguf ? default_tag(repository, arena) : NULL,
-               *command = repository->command != NULL ? repository->command : "hf download";
-    put_command(out, origin, tag != NULL ? "llama-server -hf" : command, repository->id);
+    const char *tag = repository->is_tagged ? default_tag(repository, arena) : NULL;
+    put_command(out, origin, repository->command != NULL ? repository->command : "hf download", repository->id);
     if (tag != NULL) {
         buffer_append_text(out, ":");
         html_put_text(out, tag);

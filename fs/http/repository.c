@@ -6,6 +6,9 @@
 #include "formats/once.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/identity.h"
+#include "models/convert/model.h"
+#include "models/diffusion/state_dict.h"
+#include "models/facts.h"
 #include "sources/archive/archive.h"
 
 #include <ctype.h>
@@ -278,11 +281,21 @@ static void add(const struct adding *adding, const struct repository *repository
     repositories->items[repositories->count++] = *repository;
 }
 
+/* Reports whether llama.cpp runs the GGUFs of a tree: no adapter, no diffusion model, and no plain container. */
+static bool llama_cpp_runs(struct tree *tree)
+{
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    return !facts_of(checkpoint).is_adapter && state_dict_of(checkpoint) == NULL &&
+           !gguf_is_plain(checkpoint, &tree_options(tree)->request.references);
+}
+
 static bool add_model(const struct adding *adding, const char *directory, const char *ending, struct error *error)
 {
     struct repository repository = make(adding, directory, ending);
     repository.tag = directory;
     repository.is_listed = true;
+    repository.is_tagged = repository.gguf && llama_cpp_runs(repository.tree);
+    repository.command = repository.is_tagged ? "llama-server -hf" : NULL;
     const struct repository *taken = repository_find(adding->repositories, repository.id);
     if (taken != NULL && !taken->is_of_engine)
         return error_set(error, "%s: two sources have this name; give one another: ORG/NAME=SOURCE", repository.id);

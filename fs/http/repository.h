@@ -28,8 +28,9 @@ struct repository {
     const char *base;    /* "ORG/NAME" */
     const char *model;   /* "NAME" */
     const char *tag;     /* tells the source's repositories apart: "hf", "gguf", "mlx-4bit" */
-    const char *command; /* runs the directory for an engine, before the repository's id; NULL: unknown */
+    const char *command; /* runs the files, before the repository's id; NULL: none is known */
     bool gguf;           /* the files are GGUFs */
+    bool is_tagged;      /* ... and the command takes the tag of one after the id */
     bool is_of_engine;   /* the files are those of a directory for an engine */
     bool is_listed;      /* else it is found only by its name */
     struct tree *tree;

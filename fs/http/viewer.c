@@ -12,8 +12,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { TENSORS_OF_PAGE = 500, MOST_DOCUMENT = 64 * 1024, MOST_ELEMENTS = 8 };
+enum { TENSORS_OF_PAGE = 500, MOST_DOCUMENT = 64 * 1024, MOST_ELEMENTS = 8, ENGINES_MS = 50 };
 
 /* Returns a repository of the model, whichever of its names was given: the one that is its own, if there is one. */
 static const struct repository *find(const struct repositories *repositories, const char *id)
@@ -48,6 +49,44 @@ static void put_files(struct buffer *out, const struct repository *repository, c
     buffer_append_text(out, "</table>\n");
 }
 
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* Adds up the sizes of all files of a directory, which are planned until a time. Returns false if one is not known by
+ * then: the next page knows more. */
+static bool find_size(const struct repository *repository, int64_t until, uint64_t *ret_size)
+{
+    char etag[ETAG_TEXT];
+    *ret_size = 0;
+    if (now() >= until)
+        return false;
+    struct repository_files files = repository_files(repository);
+    for (size_t i = 0; i < files.count; i++) {
+        uint64_t size = 0;
+        bool there = now() < until ? repository_plan(repository, files.items[i].node, &size, etag)
+                                   : repository_peek(repository, files.items[i].node, &size);
+        if (there && size == 0)
+            return false;
+        *ret_size += there ? size : 0;
+    }
+    return *ret_size > 0;
+}
+
+/* Puts the size of a directory where there was time to find it. */
+static void put_size(struct buffer *out, const struct repository *repository, int64_t until)
+{
+    uint64_t size;
+    if (!find_size(repository, until, &size))
+        return;
+    buffer_append_text(out, "<p>");
+    html_put_size(out, size);
+    buffer_append_text(out, "</p>\n");
+}
+
 static void put_repository(struct buffer *out, const struct repository *repository, const struct http_request *request,
                            const char *root, struct arena *arena)
 {
@@ -59,13 +98,14 @@ static void put_repository(struct buffer *out, const struct repository *reposito
     page_put_commands(out, repository, request->origin, arena);
 }
 
-/* Files of directories for engines are planned when their own page is opened. */
+/* Files of directories for engines are listed on their own pages, since there are many. */
 static void put_repositories(struct buffer *out, const struct repositories *repositories,
                              const struct repository *model, const struct http_request *request, const char *root,
                              struct arena *arena)
 {
     buffer_append_text(out, "<h2 id=\"files\">Files</h2>\n");
     bool for_engines = false;
+    int64_t until = now() + ENGINES_MS;
     for (size_t i = 0; i < repositories->count; i++) {
         const struct repository *repository = &repositories->items[i];
         if (repository->tree != model->tree || !repository->is_listed || repository_is_empty(repository))
@@ -74,7 +114,9 @@ static void put_repositories(struct buffer *out, const struct repositories *repo
             buffer_append_text(out, "<details><summary>Directories for engines</summary>\n");
         for_engines = for_engines || repository->is_of_engine;
         put_repository(out, repository, request, root, arena);
-        if (!repository->is_of_engine)
+        if (repository->is_of_engine)
+            put_size(out, repository, until);
+        else
             put_files(out, repository, root);
     }
     buffer_append_text(out, for_engines ? "</details>\n" : "");

@@ -286,12 +286,25 @@ static const struct family *find_family(const struct checkpoint *checkpoint, con
     return NULL;
 }
 
-void gguf_note_family(const struct checkpoint *checkpoint, const struct references *references)
+/* Reports whether it is known which class config.json names, if any. */
+static bool has_known_config(const struct checkpoint *checkpoint, const struct config_facts **ret_config)
 {
     struct error unused;
     struct facts facts = facts_of(checkpoint);
-    const struct config_facts *config = facts.keys == NULL ? config_facts_of(checkpoint, &unused) : NULL;
-    if (facts.keys == NULL && (config != NULL || facts.lacks_config))
+    *ret_config = facts.keys == NULL ? config_facts_of(checkpoint, &unused) : NULL;
+    return facts.keys == NULL && (*ret_config != NULL || facts.lacks_config);
+}
+
+bool gguf_is_plain(const struct checkpoint *checkpoint, const struct references *references)
+{
+    const struct config_facts *config;
+    return has_known_config(checkpoint, &config) && (config == NULL || config_family(config, references) == NULL);
+}
+
+void gguf_note_family(const struct checkpoint *checkpoint, const struct references *references)
+{
+    const struct config_facts *config;
+    if (has_known_config(checkpoint, &config))
         find_family(checkpoint, config, references);
 }
 

@@ -44,7 +44,8 @@ struct gguf_model *gguf_projector_new(const struct checkpoint *checkpoint, const
 /* Reports whether config.json describes a vision or audio encoder. */
 bool gguf_has_projector(const struct checkpoint *checkpoint);
 
-/* Notes, from config.json alone, that gguf_model_new() would make a plain container. */
+/* Reports, from config.json alone, whether gguf_model_new() would make a plain container. The second also notes why. */
+bool gguf_is_plain(const struct checkpoint *checkpoint, const struct references *references);
 void gguf_note_family(const struct checkpoint *checkpoint, const struct references *references);
 
 /* Returns the type of a tensor in every output: its own if the source is a GGUF, for block types, and in a plain

@@ -302,6 +302,17 @@ END
     diff "$OUT/log" <(sort "$OUT/expected")
 }
 
+@test "nothing offers llama-server a GGUF that llama.cpp cannot run" {
+    mkdir -p "$OUT/plain"
+    cp "$MODEL"/* "$OUT/plain/"
+    sed -i 's/LlamaForCausalLM/FooForCausalLM/; s/"model_type": "llama"/"model_type": "foo"/' "$OUT/plain/config.json"
+    offer -v "acme/Plain=$OUT/plain"
+    grep -q "^  HF_ENDPOINT=$URL hf download acme/Plain$" "$SERVER_LOG"
+    get "$URL/acme/Plain-GGUF/" >"$OUT/page"
+    grep -q "hf download acme/Plain-GGUF" "$OUT/page"
+    ! grep -q "llama-server\|ollama" "$SERVER_LOG" "$OUT/page"
+}
+
 @test "without a token, only names of loopback are answered, so that no page can rebind its own" {
     local path=acme/Tiny/resolve/main/config.json port
     offer "acme/Tiny=$MODEL"

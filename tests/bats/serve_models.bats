@@ -81,6 +81,11 @@ links() {
             [ "$(jq ".siblings[] | select(.rfilename == \"$name\") | .size" "$OUT/model")" -eq "$(stat -c %s "$OUT/file")" ]
         done
     done
+    has_sizes() { # of all directories; the first look may have had no time for some
+        get "$URL/view/acme/Tiny" >"$OUT/page"
+        [ "$(grep -c '^<p>[0-9.]* [kMG]B</p>$' "$OUT/page")" -eq "$(grep -c '^acme/Tiny-' <(grep -v GGUF "$OUT/ids"))" ]
+    }
+    await has_sizes
     for model in MLX-4bit-g32=mlx/4bit-g32 oneshot-W4A16=compressed-tensors/oneshot/W4A16; do
         run ! grep -qx "acme/Tiny-${model%=*}" "$OUT/ids"
         same get "$URL/acme/Tiny-${model%=*}/config.json" == "$WFS" cat "$MODEL" "${model#*=}/config.json"

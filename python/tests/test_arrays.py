@@ -123,12 +123,16 @@ def test_stored_values_are_mapped_and_changes_stay_here(tmp_path, need, framewor
 def test_slices_are_those_of_numpy(source, need):
     numpy = need("numpy")
     model = wfs.open(source)
-    some = [0, -1, slice(None), slice(1, None), slice(None, None, 2), slice(2, 1), slice(-2, None, 3)]
+    some = [0, -1, slice(None), slice(1, None), slice(None, None, 2), slice(2, 1), slice(-2, None, 3),
+            slice(None, None, -1), slice(-2, 0, -2), slice(0, None, -1)]
     for name, n_axes in (("matrix", 2), ("cube", 3)):
         tensor, values = model.tensors[name], expected(numpy, name)
         for index in itertools.product(some, repeat=n_axes):
             assert numpy.array_equal(tensor[index].numpy("f32"), values[index]), index
+            assert tensor[index].tobytes("f32") == values[index].astype("<f4").tobytes(), index
         assert numpy.array_equal(tensor[1:][..., ::2].numpy("f32"), values[1:][..., ::2])
+        assert numpy.array_equal(numpy.flip(tensor), numpy.flip(values))
+        assert numpy.array_equal(tensor[::-2][1:][::-1].numpy("f32"), values[::-2][1:][::-1])
     matrix = expected(numpy, "matrix")
     assert numpy.array_equal(model.tensors["matrix"][1:5:2][1, 3:9].numpy(), matrix[1:5:2][1, 3:9])
 
@@ -142,6 +146,9 @@ def test_blocks_are_those_of_gguf(source, need):
         blocks = quants.quantize(expected(numpy, "matrix"), kind)
         assert numpy.array_equal(tensor.numpy(name), blocks)
         assert numpy.array_equal(tensor[2:5].numpy(name.lower()), blocks[2:5])
+        assert numpy.array_equal(tensor[4:1:-1].numpy(name), blocks[4:1:-1])
+        with pytest.raises(ValueError, match="backwards"):
+            tensor[:, ::-1].numpy(name)
 
 
 def test_a_gguf_is_dequantized_and_sliced(source, tmp_path, need):
@@ -184,6 +191,8 @@ def test_torch_has_the_values(source, need):
         tensor = model.tensors[name].torch()
         assert tensor.dtype == types[dtype] and list(tensor.shape) == shape
         assert numpy.array_equal(tensor.float().numpy(), expected(numpy, name).astype("<f4"))
+    back = model.tensors["cube"][::-1, :, ::-2].torch()
+    assert numpy.array_equal(back.float().numpy(), expected(numpy, "cube")[::-1, :, ::-2])
     part = model.tensors["cube"][1, :, ::2].torch()
     assert numpy.array_equal(part.float().numpy(), expected(numpy, "cube")[1, :, ::2])
     part += 1

@@ -42,10 +42,19 @@ class _Slice:
         return self._opened._indexed(self._tensor, index)
 
 
+def _parts(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)
+
+
 def _is_slice(index: Any) -> bool:
     """Reports whether an index is one of Tensor; torch takes more."""
-    parts = index if isinstance(index, tuple) else (index,)
-    return all(part is Ellipsis or isinstance(part, slice) or type(part) is int for part in parts)
+    return all(part is Ellipsis or isinstance(part, slice) or type(part) is int for part in _parts(index))
+
+
+def _check_steps(index: Any) -> None:
+    for part in _parts(index):
+        if isinstance(part, slice) and part.step is not None and part.step <= 0:
+            raise _kind(ValueError)(f"Slice step must be a positive integer, got {part.step}")
 
 
 class safe_open:
@@ -106,6 +115,7 @@ class safe_open:
 
     def _indexed(self, tensor: Tensor, index: Any) -> Any:
         """A slice in numpy, any index in torch: the rows of a list or mask are read alone, other indices read all."""
+        _check_steps(index)
         if self._framework == "numpy":
             try:
                 return self._values(tensor[index])

@@ -28,17 +28,19 @@ class _Axis(NamedTuple):
     """The indices of an axis of the whole tensor: start, start + step, ..."""
     start: int
     length: int
-    step: int
+    step: int  # negative: backwards, of at least two
     shown: bool  # an axis that an integer has taken away is not
+
+    def ascending(self) -> "_Axis":
+        """The same indices in the order in which they are read."""
+        return self if self.step > 0 else _Axis(self.start + (self.length - 1) * self.step, self.length, -self.step, self.shown)
 
 
 def _cut(axis: _Axis, index: Any) -> _Axis:
     if isinstance(index, slice):
         start, stop, step = index.indices(axis.length)
-        if step < 0:
-            raise ValueError("a slice of a tensor cannot go backwards; one of its numpy() can")
         count = len(range(start, stop, step))
-        return _Axis(axis.start + start * axis.step if count else axis.start, count, axis.step * step, True)
+        return _Axis(axis.start + start * axis.step if count else axis.start, count, axis.step * step if count > 1 else 1, True)
     try:
         number = operator.index(index) if not isinstance(index, bool) else None  # which numpy takes for a mask
     except TypeError:
@@ -112,7 +114,9 @@ class Tensor:
 
     def __dlpack__(self, **options: Any) -> Any:
         """torch.from_dlpack(tensor), jax.numpy.from_dlpack(tensor): as numpy()."""
-        return self.numpy().__dlpack__(**options)
+        import numpy
+        array = self.numpy()
+        return (numpy.ascontiguousarray(array) if self._backwards() else array).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # the processor's memory
@@ -140,6 +144,16 @@ class Tensor:
         return Tensor(self._handle, self._index, self.name, self.dtype, axes, self._whole and axes == list(self._axes),
                       self._refusal)
 
+    def _backwards(self) -> list[int]:
+        """The shown axes that go backwards: they are read forwards, and then turned round."""
+        shown = [axis for axis in self._axes if axis.shown]
+        return [i for i, axis in enumerate(shown) if axis.step < 0] if self.size else []
+
+    def _check_backwards(self, size: int) -> None:
+        """Fails where a value of `size` bytes would have to be turned round inside blocks."""
+        if self.ndim - 1 in self._backwards() and size % self.size != 0:
+            raise ValueError(f"{self.name}: a slice of blocks cannot go backwards in the last axis; one of its values can: numpy(\"f32\")")
+
     def _slices(self) -> Any:
         return None if self._whole else _slices_of(self._axes)
 
@@ -150,7 +164,7 @@ class Tensor:
 
     def _read(self, dtype: str, slices: Any, address: int, size: int) -> None:
         """Reads the values, a long tensor by rows, so that Ctrl-C is noticed."""
-        rows = self._axes[0] if self._axes else _Axis(0, 1, 1, False)
+        rows = self._axes[0].ascending() if self._axes else _Axis(0, 1, 1, False)
         n_elements = _product([axis.length for axis in self._axes])
         if rows.length <= 1 or size % rows.length != 0 or n_elements <= _FIRST_PIECE:
             return self._read_slice(dtype, slices, address, size)
@@ -176,7 +190,10 @@ class Tensor:
         dtype, slices = _dtypes.own_name(dtype), self._slices()
         size = self._size(dtype, slices)
         out = bytearray(size)
+        self._check_backwards(size)
         self._read(dtype, slices, ctypes.addressof((ctypes.c_char * size).from_buffer(out)) if size else 0, size)
+        for axis in self._backwards():
+            _turn_round(out, self.shape[axis], size // _product(self.shape[:axis + 1]))
         return bytes(out)
 
     def _array(self, dtype: Any, copy: Optional[bool]) -> "numpy.ndarray[Any, Any]":
@@ -199,10 +216,13 @@ class Tensor:
         else:
             array = numpy.empty(self._size(name, slices), numpy.uint8)
             self._read(name, slices, array.ctypes.data, array.nbytes)
+        rows, backwards = self.shape[:-1], self._backwards()
         if kind is not None and array.nbytes == kind.itemsize * _product(self.shape):
-            return array.view(kind).reshape(self.shape)
-        rows = self.shape[:-1]
-        return array.reshape(*rows, array.nbytes // _product(rows)) if _product(rows) else array
+            array = array.view(kind).reshape(self.shape)
+        elif _product(rows):
+            self._check_backwards(array.nbytes)
+            array = array.reshape(*rows, array.nbytes // _product(rows))
+        return numpy.flip(array, backwards) if backwards else array
 
     def numpy(self, dtype: Any = None, copy: bool = False) -> "numpy.ndarray[Any, Any]":
         """Its values as an array.
@@ -231,11 +251,25 @@ class Tensor:
         else:
             tensor = torch.empty(self.shape, dtype=kind)
             self._read(name, slices, tensor.data_ptr(), tensor.numel() * tensor.element_size())
+        tensor = tensor.flip(self._backwards()) if self._backwards() else tensor
         return tensor if str(device) == "cpu" else tensor.to(device)
 
 
 def _slices_of(axes: Sequence[_Axis]) -> Any:
-    return (Slice * max(len(axes), 1))(*[Slice(axis.start, axis.length, axis.step) for axis in axes])
+    return (Slice * max(len(axes), 1))(*[Slice(*axis.ascending()[:3]) for axis in axes])
+
+
+def _turn_round(data: bytearray, length: int, size: int) -> None:
+    """Reverses each run of `length` items of `size` bytes."""
+    n_bytes = length * size
+    for at in range(0, len(data), n_bytes):
+        run = data[at:at + n_bytes]
+        if size <= 16:
+            for i in range(size):
+                data[at + i:at + n_bytes:size] = run[i::size][::-1]
+        else:
+            for i in range(length):
+                data[at + i * size:at + (i + 1) * size] = run[n_bytes - (i + 1) * size:n_bytes - i * size]
 
 
 def _tensor_again(handle: Handle, name: str, dtype: str, axes: Sequence[_Axis], whole: bool) -> Tensor:

@@ -169,6 +169,19 @@ def test_a_gguf_is_dequantized_and_sliced(source, tmp_path, need):
         assert numpy.array_equal(tensor[index].numpy("f32"), values[index])
 
 
+def test_operators_are_those_of_numpy(source, need):
+    numpy = need("numpy")
+    tensors, values = wfs.open(source).tensors, expected(numpy, "matrix")
+    tensor, half = tensors["matrix"], tensors["half"]
+    assert numpy.array_equal(tensor + 1, values + 1) and numpy.array_equal(2 - tensor, 2 - values)
+    assert numpy.array_equal(tensor @ tensor.numpy().T, values @ values.T) and numpy.array_equal(-abs(tensor), -abs(values))
+    assert numpy.array_equal(tensor > tensor[0], values > values[0]) and numpy.array_equal(tensor == tensor, values == values)
+    assert values[2, 3] in tensor and 1e9 not in tensor and int(tensors["long"]) == -7 and float(half[2]) == 0.5
+    assert max(half) == 65504 and list(half) == [1, -2, 0.5, 65504] and len({tensor: 1}) == 1
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(tensor)
+
+
 def test_masks_are_no_slices(source, need):
     numpy = need("numpy")
     with pytest.raises(TypeError, match="not by ndarray; its numpy"):

@@ -6,7 +6,7 @@ import difflib
 import operator
 from collections.abc import Collection, Iterator, Mapping
 from ctypes import byref, c_size_t, c_uint64
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, Union
 
 from . import _dtypes, _tables
 from ._handle import Handle
@@ -98,9 +98,9 @@ class Tensor:
             raise TypeError("len() of a scalar")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator["Tensor"]:
-        """Its rows, each a tensor that is read when it is needed."""
-        return (self[i] for i in range(len(self)))
+    def __iter__(self) -> Iterator[Any]:
+        """Its rows, each a tensor that is read when it is needed; of a single axis the values, as numpy's."""
+        return iter(self.__array__()) if self.ndim == 1 else (self[i] for i in range(len(self)))
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> "numpy.ndarray[Any, Any]":
         """numpy.asarray(tensor), and numpy's functions of it: as numpy(), which gives BF16, F8 and blocks as F32. With
@@ -120,6 +120,20 @@ class Tensor:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # the processor's memory
+
+    __hash__ = object.__hash__  # though == compares values, as of torch's tensors
+
+    def __bool__(self) -> bool:
+        return bool(self.__array__())
+
+    def __float__(self) -> float:
+        return float(self.__array__())
+
+    def __int__(self) -> int:
+        return int(self.__array__())
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self.__array__()
 
     def __repr__(self) -> str:
         return f"<wfs.Tensor {self.name!r} {self.dtype} {list(self.shape)}>"
@@ -222,7 +236,7 @@ class Tensor:
         elif _product(rows):
             self._check_backwards(array.nbytes)
             array = array.reshape(*rows, array.nbytes // _product(rows))
-        return numpy.flip(array, backwards) if backwards else array
+        return numpy.flip(array, tuple(backwards)) if backwards else array
 
     def numpy(self, dtype: Any = None, copy: bool = False) -> "numpy.ndarray[Any, Any]":
         """Its values as an array.
@@ -253,6 +267,21 @@ class Tensor:
             self._read(name, slices, tensor.data_ptr(), tensor.numel() * tensor.element_size())
         tensor = tensor.flip(self._backwards()) if self._backwards() else tensor
         return tensor if str(device) == "cpu" else tensor.to(device)
+
+
+def _by_numpy(function: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
+    """Makes an operator of a tensor that of numpy(), which gives an array."""
+    def method(self: Tensor, *other: Any) -> Any:
+        return function(*other, self.__array__()) if swapped else function(self.__array__(), *other)
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor"):
+    _function = getattr(operator, _name)
+    setattr(Tensor, f"__{_name.rstrip('_')}__", _by_numpy(_function))
+    setattr(Tensor, f"__r{_name.rstrip('_')}__", _by_numpy(_function, swapped=True))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert"):
+    setattr(Tensor, f"__{_name}__", _by_numpy(getattr(operator, _name)))
 
 
 def _slices_of(axes: Sequence[_Axis]) -> Any:

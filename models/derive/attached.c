@@ -70,8 +70,7 @@ static const struct checkpoint *named_as_adapters_do(const struct checkpoint *gg
 const struct checkpoint *base_open(const char *path, const struct checkpoint *adapter, struct error *error)
 {
     struct error unused;
-    const struct open_options options = {.follow_links = adapter->follows_links};
-    const struct checkpoint *base = checkpoint_open(path, adapter->formats, &options, error);
+    const struct checkpoint *base = derive_open(path, adapter, error);
     if (base == NULL && (base = checkpoint_open_side_files(path, adapter->formats, adapter->follows_links, &unused)))
         checkpoint_hint(adapter, SUBJECT_ADAPTER, "no weights of the base are used: %s", error->message);
     return base != NULL && facts_of(base).keys != NULL ? named_as_adapters_do(base, error) : base;

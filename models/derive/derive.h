@@ -65,6 +65,10 @@ struct derive_options {
     const char *whisper;      /* path of the tokens of OpenAI's Whisper models (tokens.c); NULL: none */
 };
 
+/* Opens another model, which an option names, in the formats of `like` and with its links. Errors begin with the path,
+ * as the user wrote it. Returns NULL on failure. */
+const struct checkpoint *derive_open(const char *path, const struct checkpoint *like, struct error *error);
+
 /* Takes ownership of a checkpoint, also on failure, and returns the derived one, which owns it, or the same one if
  * there is nothing to do. Returns NULL on failure; the error begins with the derivation's option, if it has one. */
 const struct checkpoint *derive(const struct checkpoint *read, const struct derive_options *options,

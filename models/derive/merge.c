@@ -204,9 +204,7 @@ static void release_adapter(void *adapter)
 /* Opens an adapter, which the merged checkpoint keeps from then on, and merges it. */
 static bool merge_request(struct merging *merging, const struct lora_request *request)
 {
-    const struct open_options options = {.follow_links = merging->base->follows_links};
-    const struct checkpoint *checkpoint =
-        checkpoint_open(request->path, merging->base->formats, &options, merging->error);
+    const struct checkpoint *checkpoint = derive_open(request->path, merging->base, merging->error);
     if (checkpoint == NULL)
         return false;
     struct adapter *adapter = adapter_open(checkpoint, merging->error);

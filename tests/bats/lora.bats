@@ -63,12 +63,20 @@ setup() {
 @test "a base with broken weights: the error of the weights, or a hint if its other files do" {
     local base=$BATS_TEST_TMPDIR/base
     printf GGUFxxxx >"$BATS_TEST_TMPDIR/broken.gguf"
-    fails 1 "option base: broken.gguf: unsupported version" "$WFS" ls -o "base=$BATS_TEST_TMPDIR/broken.gguf" "$ADAPTER"
+    fails 1 "option base: $BATS_TEST_TMPDIR/broken.gguf: unsupported version" "$WFS" ls -o "base=$BATS_TEST_TMPDIR/broken.gguf" "$ADAPTER"
     cp -r "$BASE" "$base"
     printf x >"$base/model.safetensors"
     same "$WFS" cat -o "base=$base" "$ADAPTER" adapter.gguf == "$WFS" cat -o "base=$BASE" "$ADAPTER" adapter.gguf
     run -0 "$WFS" cat -o "base=$base" "$ADAPTER" metadata.json
-    [[ $output == *"no weights of the base are used: model.safetensors: "* ]]
+    [[ $output == *"no weights of the base are used: $base: model.safetensors: "* ]]
+}
+
+@test "broken weights of an adapter are named by the directory that the user typed" {
+    cp -r "$ADAPTER" "$BATS_TEST_TMPDIR/broken"
+    printf x >"$BATS_TEST_TMPDIR/broken/adapter_model.safetensors"
+    fails 1 "option lora: $BATS_TEST_TMPDIR/broken: adapter_model.safetensors: " "$WFS" ls -o "lora=$BATS_TEST_TMPDIR/broken" "$BASE"
+    fails 1 "option lora: $BATS_TEST_TMPDIR/broken/adapter_model.safetensors: " \
+        "$WFS" ls -o "lora=$BATS_TEST_TMPDIR/broken/adapter_model.safetensors" "$BASE"
 }
 
 # Puts the base's config.json into the hub cache, as the snapshot that adapter_config.json leads to.

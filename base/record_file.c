@@ -38,7 +38,7 @@ static bool is_record(const struct record *record)
 
 static off_t place_of(const uint8_t bound[RECORD_KEY], unsigned way)
 {
-    return (off_t)(bound[0] % RECORD_SETS * RECORD_WAYS + way) * (off_t)sizeof(struct record);
+    return (off_t)(bound[0] % (unsigned)RECORD_SETS * RECORD_WAYS + way) * (off_t)sizeof(struct record);
 }
 
 static bool read_place(const struct record_file *file, const uint8_t bound[RECORD_KEY], unsigned way,

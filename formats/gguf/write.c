@@ -50,7 +50,7 @@ static bool write_records(struct writing *writing, uint64_t *ret_length)
         if (!checked_add(offset, n_bytes, &end) || !checked_align(end, writing->alignment, &offset))
             return error_set(writing->error, "tensor '%s' would make the file too large",
                              artifact->tensors[i].tensor->name);
-        writing->n_data_spans += (n_bytes != 0) + (end != offset);
+        writing->n_data_spans += (size_t)(n_bytes != 0) + (size_t)(end != offset);
     }
     *ret_length = offset;
     return true;

@@ -146,7 +146,7 @@ static const struct dtype *compound_dtype(struct part part, bool *ret_swap)
     struct part at = skip(part, PREFIX), members[2];
     if (read_le(part.bytes + 1, 2) != 2)
         return NULL;
-    for (int i = 0; i < 2; i++) {
+    for (uint64_t i = 0; i < 2; i++) {
         if (at.length < 2 || memcmp(at.bytes, i == 0 ? "r" : "i", 2) != 0)
             return NULL;
         at = skip_name(at, version);

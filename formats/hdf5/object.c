@@ -121,7 +121,7 @@ static bool read_version_2(struct object_reader *reader, const unsigned char *st
     enum { OBJECT_PREFIX = 6, TIMES = 16, PHASES = 4, MESSAGE = 4 };
     uint64_t address = reader->object->address, length;
     unsigned flags = start[5], width = 1U << (flags & LENGTH_WIDTH);
-    uint64_t prefix = OBJECT_PREFIX + (flags & HAS_TIMES ? TIMES : 0) + (flags & HAS_PHASES ? PHASES : 0);
+    uint64_t prefix = OBJECT_PREFIX + (flags & HAS_TIMES ? TIMES : 0U) + (flags & HAS_PHASES ? PHASES : 0U);
     unsigned char size[8];
     reader->version = 2;
     reader->header = MESSAGE + (flags & ORDERED ? 2 : 0);
@@ -279,7 +279,7 @@ static bool take_link(struct group_reader *reader, const unsigned char *body, ui
     enum { GROUP_PREFIX = 2, ORDER = 8, ADDRESS = 8 };
     unsigned flags = length >= GROUP_PREFIX ? body[1] : 0, width = 1U << (flags & NAME_WIDTH);
     uint64_t at =
-        GROUP_PREFIX + (flags & HAS_TYPE ? 1 : 0) + (flags & HAS_ORDER ? ORDER : 0) + (flags & HAS_CHARSET ? 1 : 0);
+        GROUP_PREFIX + (flags & HAS_TYPE ? 1U : 0) + (flags & HAS_ORDER ? ORDER : 0U) + (flags & HAS_CHARSET ? 1U : 0);
     if (length < at + width || body[0] != 1)
         return hdf5_refuse(reader->file, reader->group, "damaged: a link", error);
     bool is_hard = !(flags & HAS_TYPE) || body[GROUP_PREFIX] == HARD;

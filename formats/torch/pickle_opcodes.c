@@ -214,7 +214,7 @@ static size_t put_utf8(char *out, uint32_t c)
         out[0] = (char)c;
         return 1;
     }
-    size_t n = 2 + (c >= 0x800) + (c >= 0x10000);
+    size_t n = c >= 0x10000 ? 4 : c >= 0x800 ? 3 : 2;
     for (size_t i = n; i-- > 1; c >>= 6)
         out[i] = (char)(0x80 | (c & 0x3f));
     out[0] = (char)((0xf00 >> n & 0xff) | c);
@@ -231,7 +231,7 @@ OPERATION(op_unicode)
         return false;
     for (size_t i = 0; i < length;) {
         char kind = text[i] == '\\' && i + 1 < length ? text[i + 1] : '\0';
-        size_t n_digits = 4 * (kind == 'u') + 8 * (kind == 'U');
+        size_t n_digits = kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
         int32_t c = n_digits ? digits_value(text + i + 2, n_digits, length - i - 2, 16) : (unsigned char)text[i];
         if (c < 0 || c > 0x10ffff)
             return machine_fail(machine, ": an unknown escape");

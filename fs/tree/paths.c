@@ -241,7 +241,7 @@ static bool walk(struct tree *tree, node_id from, const char *path, struct node_
             return is_absent(tree, at.id, name, path, (size_t)(part - path) + length, error);
         if (!tree_follow(tree, &next))
             return error_set(error, "%s: '%.*s' is a symbolic link to %s, which leads nowhere here", path,
-                             (int)(part - path + length), path, next.link);
+                             (int)(part + length - path), path, next.link);
         at = next;
         part += length;
         if (at.branch)

@@ -50,7 +50,7 @@ static bool unpack(struct packed *packed)
     if (g > 1)
         sums = view_permute(arena, view_reshape(arena, sums, 4, split), exchanged);
     packed->unpacked->view = view_reshape(arena, sums, 2, (const uint64_t[]){n_rows * g, n_groups * h});
-    packed->unpacked->bits = (unsigned)((uint64_t)__builtin_ctzll(books->shape[1]) * books->shape[0] / (g * h));
+    packed->unpacked->bits = (uint8_t)((uint64_t)__builtin_ctzll(books->shape[1]) * books->shape[0] / (g * h));
     return true;
 }
 

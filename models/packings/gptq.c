@@ -178,7 +178,7 @@ static bool unpack(struct packed *packed)
     if (sizes.bits == 3 && ((sizes.n_rows | sizes.n_columns) & 31) != 0)
         return packed_misfit(packed, own, words, "3 bits are supported only if rows and columns are multiples of 32");
     packed->unpacked->view = put_together(packed, &sizes, words, zeros, scales, groups);
-    packed->unpacked->bits = sizes.bits;
+    packed->unpacked->bits = (uint8_t)sizes.bits;
     if (groups == NULL)
         packed->unpacked->beyond = "GPTQ without g_idx";
     else if (sizes.bits == 3)

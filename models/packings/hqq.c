@@ -108,7 +108,7 @@ static bool hqq_unpack(struct packed *packed)
     const struct view *values = view_combine(arena, cut(arena, &shape, words), SUBTRACT, zero, &sharing);
     const uint64_t sides[2] = {(uint64_t)shape.sides[0], (uint64_t)shape.sides[1]};
     packed->unpacked->view = view_reshape(arena, view_combine(arena, values, MULTIPLY, scale, &sharing), 2, sides);
-    packed->unpacked->bits = (unsigned)shape.bits;
+    packed->unpacked->bits = (uint8_t)shape.bits;
     return true;
 }
 

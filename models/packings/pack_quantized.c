@@ -163,7 +163,7 @@ static bool unpack(struct packed *packed)
         packed->unpacked->forms->repacked = view_of_repacked(
             packed->input->arena, &(struct repacking){codes, scale, .bits = sizes.bits, .group_size = sharing.columns});
     packed->unpacked->view = scale_codes(packed, &sizes, codes, scale, &sharing);
-    packed->unpacked->bits = sizes.bits;
+    packed->unpacked->bits = (uint8_t)sizes.bits;
     return packed->unpacked->view != NULL;
 }
 

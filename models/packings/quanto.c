@@ -66,7 +66,7 @@ static bool unpack_rows(struct packed *packed)
     const struct view *values = view_reshape(arena, view_concatenate(arena, parts, n_parts, 0), 2, groups);
     values = view_combine(arena, view_combine(arena, values, MULTIPLY, scale, &sharing), SUBTRACT, shift, &sharing);
     packed->unpacked->view = view_reshape(arena, values, 2, shape);
-    packed->unpacked->bits = bits;
+    packed->unpacked->bits = (uint8_t)bits;
     return true;
 }
 

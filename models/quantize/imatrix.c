@@ -70,7 +70,7 @@ static bool take_means(struct reading *reading, const char *name, const struct t
     uint64_t n_columns = n_values / n_counts;
     for (uint64_t i = 0; i < n_counts; i++) {
         float count = (float)lroundf(numbers[i]);
-        reading->imatrix->n_unseen += !(count > 0);
+        reading->imatrix->n_unseen += count > 0 ? 0 : 1;
         for (uint64_t j = i * n_columns; j < (i + 1) * n_columns; j++)
             values[j] = count > 0 ? values[j] / count : 1;
     }

@@ -465,7 +465,7 @@ static inline float redo(const struct iq_format *format, const struct grid_searc
                                                                        level_numbers(dimension, 0), scale, dimension)];
     }
     for (int i = 0; i < n; i++)
-        levels[i] = (int32_t)(packed[i / dimension] >> bits * (i % dimension) & ((1 << bits) - 1));
+        levels[i] = (int32_t)(packed[i / dimension] >> bits * (i % dimension) & ((1U << bits) - 1));
     for (int i = 0; i < n; i += LANES) {
         vf q = __builtin_convertvector((vectors[i / LANES] << 1) + 1, vf), weight = v_load(groups->weights + i);
         v_store(qx + i, weight * v_load(groups->values + i) * q);
@@ -505,7 +505,7 @@ static inline float search_groups(const struct iq_format *format, const struct g
     for (int k = 0; k < n_groups; k++) {
         int32_t choice = kept >= 0 ? ((const int32_t *)tries.choices[k])[kept] : 0;
         packed[k] = (unsigned)choice & (CHOICE_OFF_GRID - 1);
-        off_grid |= (kept >= 0 ? (choice & CHOICE_OFF_GRID) != 0 : format->begins_off) << k;
+        off_grid |= (uint32_t)(kept >= 0 ? (choice & CHOICE_OFF_GRID) != 0 : format->begins_off) << k;
     }
     if ((format->positive || off_grid != 0) && scale > 0)
         scale = redo(format, search, groups, n_groups, off_grid, scale, packed, dimension);

@@ -73,7 +73,7 @@ static inline void rank_values(const float *values, size_t n, float factor, floa
         uint32_t rank = 0;
         value = value < -1 ? -1 : value > 1 ? 1 : value;
         for (unsigned k = 0; k < BOUNDARIES; k++)
-            rank += !(boundaries[k] >= value);
+            rank += boundaries[k] >= value ? 0 : 1;
         ranks[i] = (uint8_t)rank;
     }
 }

@@ -105,7 +105,7 @@ static struct model begin(void)
 /* Gives a tensor its type, its buffer and one dimension. */
 static void set_tensor(struct model *model, unsigned i, unsigned type, unsigned buffer, uint32_t size)
 {
-    unsigned char bytes[4] = {size & 0xff, size >> 8 & 0xff, size >> 16 & 0xff, size >> 24 & 0xff};
+    unsigned char bytes[4] = {size & 0xff, size >> 8 & 0xff, size >> 16 & 0xff, (unsigned char)(size >> 24)};
     put_vector(&model->bytes, model->tensors[i], 0, 1, bytes, 4);
     set_number(&model->bytes, model->tensors[i], 1, type);
     set_number(&model->bytes, model->tensors[i], 2, buffer);

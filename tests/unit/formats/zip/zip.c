@@ -82,7 +82,7 @@ static void write_member(struct buffer *file, const struct member *member, struc
     buffer_append_le(file, zeros ? 0 : size, 4);
     buffer_append_le(file, zeros ? 0 : packed, 4);
     buffer_append_le(file, name_length, 2);
-    buffer_append_le(file, (member->zip64 && !zeros ? 20 : 10) + 4 * member->n_local_fields, 2);
+    buffer_append_le(file, (member->zip64 && !zeros ? 20U : 10U) + 4 * member->n_local_fields, 2);
     buffer_append(file, name, name_length);
     if (member->zip64 && !zeros) {
         buffer_append_le(file, 1, 2);

@@ -103,7 +103,7 @@ static void check_row(const struct row *row)
 static void check_ends(void)
 {
     const struct row *last = &rows[sizeof rows / sizeof *rows - 1];
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         struct sort_item *items = items_of(last);
         std_sort_split(items, last->n, i * (size_t)last->n);
         qsort(items, last->n, sizeof *items, by_index);

@@ -63,7 +63,7 @@ static void check_experts(const struct dtype *dtype, const float *values)
     uint64_t n_blocks = COLUMNS / dtype->block_elements, row = n_blocks * dtype->block_bytes;
     CHECK(
         convert_read(experts, (struct encoding){.dtype = dtype, .importance = columns}, 0, 2 * n_blocks, made, &error));
-    for (int i = 0; i < 2; i++) {
+    for (uint64_t i = 0; i < 2; i++) {
         const struct encoding one = {.dtype = dtype, .importance = columns + i * COLUMNS};
         const struct view *expert = view_numbers(arena, 2, (uint64_t[]){1, COLUMNS}, values + i * COLUMNS);
         CHECK(convert_read(expert, one, 0, n_blocks, expected + i * row, &error));

@@ -486,7 +486,7 @@ static void fill_usual(float *values, float *divisors, size_t n, size_t columns)
     uint64_t state = 11;
     for (size_t i = 0; i < n; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        uint32_t bits = (uint32_t)(state >> 41), exponent = (uint32_t)(i % EXPONENTS + 127 + LEAST_EXPONENT);
+        uint32_t bits = (uint32_t)(state >> 41), exponent = (uint32_t)((int)(i % EXPONENTS) + 127 + LEAST_EXPONENT);
         bits = (bits & ways[i % 3].kept) | ways[i % 3].set | exponent << 23 | (uint32_t)(state >> 63) << 31;
         memcpy(&values[i], &bits, sizeof bits);
         divisors[i / columns] = i / columns % 2 == 0 ? 1 : 0.75f + (float)(i / columns % 64) / 128;

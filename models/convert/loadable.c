@@ -195,11 +195,13 @@ static bool has_text(const struct json *array, const char *text)
 static void note_forms(const struct gguf_model *model, const char *architecture, uint64_t n_layers)
 {
     static const char lite[] = "deepseek2.attention.q_lora_rank", window[] = "mellum.attention.sliding_window";
-    if (strcmp(architecture, "deepseek2") == 0 && gguf_kvs_find(&model->kvs, lite) == NULL && n_layers != 26 &&
-        n_layers != 27 && n_layers != 48)
+    uint64_t n_tokens = 0;
+    gguf_get_u64(&model->kvs, "deepseek2.vocab_size", &n_tokens);
+    bool is_lite = n_layers == 26 || n_layers == 27 || (n_layers == 48 && n_tokens == 128256);
+    if (strcmp(architecture, "deepseek2") == 0 && gguf_kvs_find(&model->kvs, lite) == NULL && !is_lite)
         checkpoint_note(model->checkpoint, SUBJECT_GGUF,
-                        "q_lora_rank is missing, which llama.cpp needs but in models of 26, 27 or 48 layers, and the "
-                        "model has %" PRIu64 ": %s",
+                        "q_lora_rank is missing, which llama.cpp needs but in models of 26 or 27 layers, or of 48 with "
+                        "128256 tokens, and this one has %" PRIu64 ": %s",
                         n_layers, consequence);
     if (strcmp(architecture, "mellum") == 0 &&
         (gguf_kvs_find(&model->kvs, window) == NULL ||

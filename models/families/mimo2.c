@@ -79,13 +79,21 @@ static bool compute_rotary(const struct model_builder *builder, double *ret_valu
     return rotary_of_head_dim(builder, NAN, ret_value, error);
 }
 
+/* The class of transformers 5 has another key for it. */
+static bool compute_epsilon(const struct model_builder *builder, double *ret_value, struct error *error)
+{
+    bool has_types = hparams_get(builder->model->hparams, "hybrid_layer_pattern") == NULL;
+    return builder_number(builder, has_types ? "layernorm_epsilon|rms_norm_eps" : "layernorm_epsilon", 1e-5, ret_value,
+                          error);
+}
+
 static const struct key_row keys[] = {
     {.emit = emit_windows},
     {"attention.value_length", GGUF_U32, REQUIRED, "v_head_dim"},
     {"expert_count", GGUF_U32, REQUIRED, "n_routed_experts"},
     {"expert_feed_forward_length", GGUF_U32, REQUIRED, "moe_intermediate_size"},
     {"rope.dimension_count", GGUF_U32, .compute = compute_rotary},
-    {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layernorm_epsilon|rms_norm_eps", 1e-5},
+    {"attention.layer_norm_rms_epsilon", GGUF_F32, .compute = compute_epsilon},
     {"attention.value_scale", GGUF_F32, IF_PRESENT, "attention_value_scale"},
     {.emit = nextn_emit},
     {0},

@@ -136,13 +136,19 @@ static const struct relation_row correction_tensors[] = {
     {0},
 };
 
+/* Reports whether the keys are those of transformers' class for M3's text model. */
+static bool is_of_transformers(const struct hparams *hparams)
+{
+    return hparams_get(hparams, "index_n_heads") != NULL && hparams_get(hparams, "sparse_attention_config") == NULL;
+}
+
 /* Releases of transformers 5 save the share instead of rotary_dim, without which the converter fails. A share beside
  * rotary_dim is what transformers computes with. */
 static bool compute_rotary(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     const struct hparams *hparams = builder->model->hparams;
     double share, by_share = NAN;
-    if (hparams_get(hparams, "index_n_heads") != NULL) /* transformers' class of M3's text model goes by the share */
+    if (is_of_transformers(hparams)) /* which goes by the share */
         return rotary_of_head_dim(builder, 1, ret_value, error);
     bool has_share = json_double(hparams_rope(hparams, "partial_rotary_factor"), &share);
     if (has_share && !rotary_of_head_dim(builder, NAN, &by_share, error))
@@ -228,8 +234,8 @@ static const struct relation_row minimax_m2_tensors[] = {
 /* Counts the zeros at the beginning of moe_layer_freq, or the dense layers of transformers' mlp_layer_types. */
 static bool compute_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    const struct json *type = json_first(hparams_get(builder->model->hparams, "mlp_layer_types"));
     const struct json *item = json_first(hparams_get(builder->model->hparams, "moe_layer_freq"));
+    const struct json *type = item == NULL ? json_first(hparams_get(builder->model->hparams, "mlp_layer_types")) : NULL;
     uint64_t frequency;
     *ret_value = 0;
     for (; item != NULL && json_u64(item, &frequency) && frequency == 0; item = json_next(item))
@@ -239,20 +245,24 @@ static bool compute_dense_layers(const struct model_builder *builder, double *re
     return true;
 }
 
-/* transformers' class for the text model has no key for the function, a sigmoid. */
-static bool emit_gating(struct model_builder *builder, struct error *error)
+/* transformers' class has no keys for the function, a sigmoid, and for the shared expert. */
+static bool emit_constants(struct model_builder *builder, struct error *error)
 {
     enum { SIGMOID = 2 };
+    const struct hparams *hparams = builder->model->hparams;
     const char *key = builder_key(builder, "expert_gating_func");
-    if (hparams_get(builder->model->hparams, "index_n_heads") != NULL &&
-        gguf_kvs_find(&builder->model->kvs, key) == NULL)
+    if (!is_of_transformers(hparams))
+        return true;
+    if (gguf_kvs_find(&builder->model->kvs, key) == NULL)
         gguf_set_u32(&builder->model->kvs, key, SIGMOID);
+    if (hparams_get(hparams, "n_shared_experts") == NULL)
+        gguf_set_u32(&builder->model->kvs, builder_key(builder, "expert_shared_count"), 1);
     return true;
 }
 
 static const struct key_row keys[] = {
-    {.emit = emit_gating},
-    {"expert_shared_count", GGUF_U32, OR_DEFAULT, "n_shared_experts", 1}, /* of which transformers has no key */
+    {.emit = emit_constants},
+    {"expert_shared_count", GGUF_U32, IF_PRESENT, "n_shared_experts"},
     {"expert_weights_scale", GGUF_F32, IF_PRESENT, "routed_scaling_factor"},
     {"expert_weights_norm", GGUF_BOOL, ALWAYS, .value = 1},
     {"attention.indexer.head_count", GGUF_U32, REQUIRED,

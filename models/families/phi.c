@@ -54,9 +54,10 @@ static bool compute_original_length(const struct model_builder *builder, double 
 {
     static const char key[] = "rope.original_max_position_embeddings";
     const struct hparams *hparams = builder->model->hparams;
-    const char *type = json_string(hparams_rope(hparams, "rope_type"), NULL);
-    bool is_scaled = type == NULL || strcmp(type, "default") != 0;
-    return builder_number(builder, is_scaled ? key : "max_position_embeddings", NAN, ret_value, error) &&
+    bool is_plain = json_string_is(hparams_rope(hparams, "rope_type"), "default");
+    return builder_number(builder, key, NAN, ret_value, error) &&
+           (!isnan(*ret_value) || !is_plain ||
+            builder_number(builder, "max_position_embeddings", NAN, ret_value, error)) &&
            (!isnan(*ret_value) || error_set(error, "config.json: %s is missing", key));
 }
 

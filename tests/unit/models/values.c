@@ -122,7 +122,7 @@ enum { ABSENT = -1 };
 #define PHIMOE                                                                                                         \
     "{\"architectures\":[\"PhimoeForCausalLM\"],\"model_type\":\"phimoe\"," SIZES                                      \
     "\"num_local_experts\":2,\"num_experts_per_tok\":1,\"rope_parameters\":{\"rope_theta\":1e4,\"rope_type\":"         \
-    "\"default\"}}"
+    "\"default\"}"
 #define BIGCODE                                                                                                        \
     "{\"architectures\":[\"GPTBigCodeForCausalLM\"],\"model_type\":\"gpt_bigcode\",\"vocab_size\":8,\"n_embd\":4,"     \
     "\"n_layer\":1,\"n_head\":2,\"n_positions\":8,\"layer_norm_epsilon\":1e-5,\"multi_query\":"
@@ -282,7 +282,10 @@ static const struct {
     {MINIMAX3 "}", "minimax-m3.expert_gating_func", 2},
     {MINIMAX3 "}", "minimax-m3.rope.dimension_count", 2},
     {MINIMAX3 SHARE("0.5") "}", "minimax-m3.rope.dimension_count", 1},
-    {PHIMOE, "phimoe.rope.scaling.original_context_length", 8, .note = "layer norms and masks experts"},
+    {MINIMAX3 ",\"moe_layer_freq\":[0]}", "minimax-m3.leading_dense_block_count", 1},
+    {MINIMAX3 "}", "minimax-m3.expert_shared_count", 1},
+    {PHIMOE "}", "phimoe.rope.scaling.original_context_length", 8, .note = "layer norms and masks experts"},
+    {PHIMOE ",\"original_max_position_embeddings\":4}", "phimoe.rope.scaling.original_context_length", 4},
     /* What llama.cpp refuses. */
     {DEEPSEEK3 ",\"q_lora_rank\":null}", "deepseek2.attention.q_lora_rank", ABSENT,
      .note = "q_lora_rank is missing, which"},

@@ -4,6 +4,7 @@
 #include "base/lock.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ struct waits {
     struct event came, thread_left;
     struct waiting *first, **end; /* work that no thread has begun */
     size_t n_queued, n_idle, n_threads, most_threads, most_idle;
-    pid_t started_by; /* the process that has the threads; 0: there was none yet */
+    _Atomic(pid_t) started_by; /* the process that has the threads; 0: there was none yet. Read without the lock */
     bool ending;
 };
 

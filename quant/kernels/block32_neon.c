@@ -123,7 +123,7 @@ static inline void store_levels(const struct q45_format *format, const uint8x16_
     static const int8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};
     uint8x16_t low = vandq_u8(levels[0], vdupq_n_u8(15));
     vst1q_u8(block + format->qs, vorrq_u8(low, vshlq_n_u8(levels[1], 4)));
-    for (int half = 0; format->qh != 0 && half < 2; half++) {
+    for (size_t half = 0; format->qh != 0 && half < 2; half++) {
         uint8x16_t bits = vshlq_u8(vshrq_n_u8(levels[half], 4), vld1q_s8(places));
         block[format->qh + 2 * half] = vaddv_u8(vget_low_u8(bits));
         block[format->qh + 2 * half + 1] = vaddv_u8(vget_high_u8(bits));

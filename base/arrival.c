@@ -43,7 +43,7 @@ static struct timespec in_a_moment(void)
 static bool wait_for_news(const struct timespec *deadline)
 {
     const struct timespec moment = in_a_moment();
-    if (stop_is_possible() && (deadline == NULL || is_before(&moment, deadline))) {
+    if (stop_flag() != NULL && (deadline == NULL || is_before(&moment, deadline))) {
         system_wait_until(&announced, &lock, &moment);
         return true;
     }

@@ -180,9 +180,8 @@ static void run_job(struct pool *pool, struct job *job)
 
 void pool_run(size_t n_tasks, void (*task)(void *context, size_t index), void *context)
 {
-    struct job job = {.task = task, .context = context, .stop = stop_use(NULL), .n_tasks = n_tasks};
+    struct job job = {.task = task, .context = context, .stop = stop_flag(), .n_tasks = n_tasks};
     struct error unused;
-    stop_use(job.stop);
     if (pool_width() > 1)
         run_job(current(), &job);
     else

@@ -13,9 +13,9 @@ const volatile int *stop_use(const volatile int *flag)
     return before;
 }
 
-bool stop_is_possible(void)
+const volatile int *stop_flag(void)
 {
-    return used != NULL;
+    return used;
 }
 
 bool stop_is_due(struct error *error)

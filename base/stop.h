@@ -13,8 +13,9 @@
  * before, so that a caller can restore it. Threads of a pool work under the flag of the pool_run() they help. */
 const volatile int *stop_use(const volatile int *flag);
 
-/* Reports whether there is a flag: whoever waits then looks at it now and then. */
-bool stop_is_possible(void);
+/* Returns the flag of the calling thread; NULL: nothing stops its work. A thread that waits under a flag calls
+ * stop_is_due() ten times a second, because nobody wakes it when the flag is set. */
+const volatile int *stop_flag(void);
 
 /* Reports whether the work is to stop. If so, counts that, and sets the error, with the code ECANCELED. */
 bool stop_is_due(struct error *error);

@@ -76,8 +76,7 @@ bool lib_call(const wfs_context *context, lib_work *work, void *call, struct wfs
 {
     struct running running = {.work = work, .call = call};
     uint64_t n_stopped = stop_count();
-    const volatile int *stop = stop_use(NULL);
-    stop_use(stop);
+    const volatile int *stop = stop_flag();
     bool is_program = context->pool == NULL;
     struct pool *pool = pool_use(context->pool);
     const struct report_sink *sink = is_program ? NULL : report_use(&context->sink);

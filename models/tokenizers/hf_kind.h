@@ -30,7 +30,8 @@ bool hf_adds_prefix(const struct json *tokenizer);
 /* Fails for a tokenizer.json that llama.cpp would split into noise (hf_unlike.c). */
 bool hf_is_usable(const struct hf_vocabulary *vocabulary, struct error *error);
 
-/* Writes that no special token stands at an end of a text, where the post-processor adds none and llama.cpp would. */
+/* Tells llama.cpp to add no BOS or no EOS where it would by default, and the post-processor of tokenizer.json adds
+ * none. */
 void hf_deny_ends(struct gguf_kvs *kvs, const struct hf_vocabulary *vocabulary);
 
 /* Adds a note on what llama.cpp does otherwise than transformers with tokenizer.json, whose keys are complete. */

@@ -363,7 +363,8 @@ static void review_ends(struct review *review)
         find(review, "other special tokens around a text");
 }
 
-/* The space before a text: where one begins with it already, or a special token stands before the text. */
+/* Hints at texts to which llama.cpp adds a space and transformers none: those that begin with a space, and those after
+ * a special token. */
 static void hint_prefix(const struct review *review, const struct checkpoint *checkpoint)
 {
     const struct json *pre_tokenizer = json_get(review->tokenizer, "pre_tokenizer");

@@ -401,6 +401,17 @@ def test_copies_tell_their_progress(source, tmp_path):
     assert told == [(9, 9)] and (tmp_path / "copy").read_bytes() == source.read_bytes()[5:14]
 
 
+def test_a_copy_that_ends_at_once_tells_its_progress(source, tmp_path, monkeypatch):
+    def start_and_end(thread, start=threading.Thread.start):
+        start(thread)
+        thread.join()
+
+    told = []
+    monkeypatch.setattr(threading.Thread, "start", start_and_end)
+    wfs.open(source).copy("model.safetensors", tmp_path / "copy", progress=lambda *one: told.append(one))
+    assert told == [(source.stat().st_size, source.stat().st_size)]
+
+
 LONG_CALLS = {
     "copy": lambda model, path: model.copy("tensors/large/iq4_nl", path),
     "write_to": lambda model, path: model.raw("tensors/large/iq4_nl").write_to(os.open(os.devnull, os.O_WRONLY)),

@@ -60,6 +60,7 @@ def _run(work: Callable[[], Any], look: Callable[[], None]) -> Any:
         while thread.is_alive():
             thread.join(_WAIT)
             look()
+        look()  # the work may have ended before the first look, or after the last one
     except BaseException:
         stop.value = 1
         thread.join(_PATIENCE)

@@ -116,6 +116,7 @@ class Server:
             log = self.state.log
             counters = {"requests": len(log), "content": sum(bool(entry["sent"]) and entry["content"] for entry in log),
                         "bytes": sum(entry["sent"] for entry in log if entry["content"]), "stalled": self.state.stalled,
+                        "weights": sum(entry["sent"] for entry in log if entry["content"] and is_large(entry["path"])),
                         "waves": self.state.waves}
             return 200, {}, json.dumps({**counters, "log": log}).encode()
         return 200, {}, b"done\n"

@@ -31,6 +31,10 @@ bool location_names_all_ports(const char *text);
  * which may be secrets. */
 const char *location_shown(const char *text, struct arena *arena);
 
+/* Returns the absolute path without links of a path of this machine, or one that leads into an archive, in the arena;
+ * NULL if nothing is there. */
+const char *location_real_path(const char *text, struct arena *arena);
+
 /* Returns the model's name if the location knows it, and whether that is a repository's name, which then also names
  * single files; NULL: the name of the directory serves. Lives as long as the location. */
 const char *location_model(const struct location *location, bool *ret_is_repository);

@@ -367,6 +367,27 @@ struct archive *archive_of_text(const char *text, const char **ret_rest, bool *r
     return archive;
 }
 
+const char *archive_real_path(const char *text, struct arena *arena)
+{
+    const char *rest, *real = NULL;
+    bool is_archive;
+    struct error unused;
+    struct place place;
+    struct archive *archive = archive_of_text(text, &rest, &is_archive, &unused);
+    struct view top = {.archive = archive, .folder = (char *)""};
+    if (archive != NULL && resolve(&top, rest, true, &place, &unused)) {
+        const char *top_path = arena_strndup(arena, text, archive_prefix(text));
+        char *path = path_of(archive, &place);
+        if (!is_remote(text))
+            top_path = local_real_path(top_path, arena);
+        if (top_path != NULL)
+            real = arena_printf(arena, "%s%s%s", top_path, *path != '\0' ? "/" : "", path);
+        free(path);
+    }
+    archive_drop(archive);
+    return real;
+}
+
 struct location *archive_location_open(const char *text, const char **ret_file, bool *ret_is_archive,
                                        struct error *error)
 {

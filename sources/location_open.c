@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "sources/archive/location.h"
 #include "sources/location_scheme.h"
+#include "sources/paths.h"
 
 #include <errno.h>
 
@@ -44,6 +45,11 @@ struct location *location_open(const char *text, enum location_links links, cons
     if (archived != NULL)
         location_close(location);
     return archived != NULL ? archived : location != NULL ? archive_location_of(location, text, error) : NULL;
+}
+
+const char *location_real_path(const char *text, struct arena *arena)
+{
+    return archive_prefix(text) > 0 ? archive_real_path(text, arena) : local_real_path(text, arena);
 }
 
 bool location_names_all_ports(const char *text)

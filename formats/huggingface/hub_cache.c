@@ -28,8 +28,8 @@ static const char *absolute_path(struct arena *arena, const char *spelled)
     cut_dots(path);
     const char *last = basename(arena_strdup(arena, path));
     if (strcmp(last, ".") == 0 || strcmp(last, "..") == 0 || strcmp(last, "/") == 0)
-        return local_real_path(path, arena);
-    const char *parent = local_real_path(dirname(path), arena);
+        return location_real_path(path, arena);
+    const char *parent = location_real_path(dirname(path), arena);
     return parent != NULL ? arena_printf(arena, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, last) : NULL;
 }
 
@@ -160,8 +160,8 @@ static const char *find_repository(struct arena *arena, const char *id, size_t l
     return NULL;
 }
 
-/* Reports whether a path in an archive is that of a repository's folder. */
-static bool is_archived_repository(const char *path)
+/* Reports whether a path in an archive, or a URL, is that of a repository's folder. */
+static bool is_distant_repository(const char *path)
 {
     struct error unused;
     const char *slash = strrchr(path, '/');
@@ -177,8 +177,8 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, const struc
                               enum location_links links, struct error *error)
 {
     enum location_kind kind = local_kind(path);
-    if (kind == LOCATION_NOTHING && archive_prefix(path) > 0)
-        return is_archived_repository(path) ? find_snapshot(arena, path, NULL, links, error) : path;
+    if (kind == LOCATION_NOTHING && (strstr(path, "://") != NULL || archive_prefix(path) > 0))
+        return is_distant_repository(path) ? find_snapshot(arena, path, NULL, links, error) : path;
     if (kind != LOCATION_NOTHING) {
         const char *folder = kind == LOCATION_FOLDER ? absolute_path(arena, path) : NULL;
         bool is_repository = folder != NULL && text_starts_with(strrchr(folder, '/') + 1, HUB_CACHE_PREFIX) &&

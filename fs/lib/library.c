@@ -29,6 +29,7 @@ struct opened_model {
     const struct content_options *content;
     const char *source, *shown;          /* its path, without secrets in the second */
     const char *folder;                  /* that was searched for it, as ids name it; NULL: none was */
+    bool is_named;                       /* by the user */
     const struct checkpoint *checkpoint; /* NULL until it is opened */
 };
 
@@ -38,6 +39,7 @@ struct place {
     unsigned depth;        /* below the source */
     unsigned deepest;      /* of a folder whose entries are listed */
     bool is_link;          /* the path ends at a link */
+    bool is_named;         /* by the user, or the snapshot of a repository that is */
 };
 
 enum known { LINKED, SEARCHED };
@@ -102,9 +104,11 @@ static struct tree *open_model(void *context, struct error *error)
     return NULL;
 }
 
-/* Adds a model with companions, the names in its folder and what ids call that, each of which may be NULL. */
-static void add_model_with(struct search *search, const char *id, const char *source,
-                           const struct companion *companions, const struct folder_names *names, const char *folder)
+/* Adds a model with companions, the names in its folder and what ids call that, each of which may be NULL. Returns it.
+ */
+static struct opened_model *add_model_with(struct search *search, const char *id, const char *source,
+                                           const struct companion *companions, const struct folder_names *names,
+                                           const char *folder)
 {
     struct arena *arena = search->arena;
     struct options *options = arena_copy(arena, search->options, sizeof *options);
@@ -114,16 +118,20 @@ static void add_model_with(struct search *search, const char *id, const char *so
     content->request.layouts = (struct layout_requests){0};
     options->open.companions = companions;
     options->open.names = names;
-    *model = (struct opened_model){options, content, arena_strdup(arena, source), location_shown(source, arena),
-                                   folder,  NULL};
+    *model = (struct opened_model){.options = options,
+                                   .content = content,
+                                   .source = arena_strdup(arena, source),
+                                   .shown = location_shown(source, arena),
+                                   .folder = folder};
     search->models = arena_grow(arena, search->models, search->n_models, sizeof *search->models);
     search->models[search->n_models++] =
         (struct library_model){arena_strdup(arena, id), model->shown, open_model, model};
+    return model;
 }
 
-static void add_model(struct search *search, const char *id, const char *source)
+static struct opened_model *add_model(struct search *search, const char *id, const char *source)
 {
-    add_model_with(search, id, source, NULL, NULL, NULL);
+    return add_model_with(search, id, source, NULL, NULL, NULL);
 }
 
 /* Reports whether a file of a folder is a model by itself. Projectors of GGUFs are not, nor are later splits. */
@@ -231,8 +239,8 @@ static bool is_loop(struct arena *arena, const char *folder, const struct locati
 {
     if (entry->kind != LOCATION_LINK)
         return false;
-    const char *target = local_real_path(arena_printf(arena, "%s/%s", folder, entry->name), arena);
-    const char *here = local_real_path(folder, arena);
+    const char *target = location_real_path(arena_printf(arena, "%s/%s", folder, entry->name), arena);
+    const char *here = location_real_path(folder, arena);
     size_t length = target != NULL ? strlen(target) : 0;
     return length > 0 && here != NULL && text_starts_with(here, target) &&
            (here[length] == '/' || here[length] == '\0' || length == 1);
@@ -242,13 +250,13 @@ static bool is_loop(struct arena *arena, const char *folder, const struct locati
  * one would show that one's models as many times. */
 static bool is_known(const struct search *search, const char *path, size_t *ret_known)
 {
-    const char *real = local_real_path(path, search->arena);
+    const char *real = location_real_path(path, search->arena);
     return real != NULL && text_index_find(&search->folders, real, strlen(real), ret_known);
 }
 
 static void note_folder(struct search *search, const char *path, enum known known)
 {
-    const char *real = local_real_path(path, search->arena);
+    const char *real = location_real_path(path, search->arena);
     if (real != NULL)
         text_index_set(&search->folders, real, strlen(real), known);
 }
@@ -297,20 +305,20 @@ static void add_folder(struct search *search, const struct place *place, const s
     if (kind == FOLDER_REPOSITORY) {
         const char *snapshot = hub_cache_resolve(arena, place->path, formats, LOCATION_FOLLOW, &error);
         const char *id = library_repository(place->path, arena);
-        bool is_named = id != NULL && library_is_id(id);
+        bool has_id = id != NULL && library_is_id(id);
         bool is_shown = snapshot == NULL || (place->is_link && is_known(search, snapshot, &(size_t){0}));
         if (!is_shown && strcmp(snapshot, place->path) != 0 && list_folder(search, snapshot, &inside, &error))
-            add_folder(
-                search,
-                &(struct place){snapshot, is_named ? id : place->id, place->deepest, place->deepest, place->is_link},
-                &inside);
+            add_folder(search,
+                       &(struct place){snapshot, has_id ? id : place->id, place->deepest, place->deepest,
+                                       place->is_link, place->is_named},
+                       &inside);
     } else if (kind == FOLDER_OLLAMA) {
         const char *names[4];
         add_manifests(search, arena_printf(arena, "%s/manifests", place->path), place->is_link, names, 0);
     } else if (kind == FOLDER_PIPELINE) {
         add_components(search, place, list);
     } else if (kind == FOLDER_MODEL) {
-        add_model(search, place->id, place->path);
+        add_model(search, place->id, place->path)->is_named = place->is_named;
     } else {
         const char *above = arena_strndup(arena, place->id, strcspn(place->id, "/"));
         const char *publisher = place->depth == 0 || strcmp(above, local) != 0 ? above : strchr(place->id, '/') + 1;
@@ -352,8 +360,11 @@ static void add_entry(struct search *search, const struct place *place, const ch
         is_loop(arena, place->path, entry))
         return;
     const struct place below = {arena_printf(arena, "%s/%s", place->path, entry->name),
-                                arena_printf(arena, "%s/%s", publisher, entry->name), place->depth + 1, place->deepest,
-                                entry->kind == LOCATION_LINK};
+                                arena_printf(arena, "%s/%s", publisher, entry->name),
+                                place->depth + 1,
+                                place->deepest,
+                                entry->kind == LOCATION_LINK,
+                                false};
     if ((below.is_link && is_known(search, below.path, &(size_t){0})) ||
         !list_folder(search, below.path, &inside, &unused))
         return;
@@ -441,30 +452,37 @@ static bool add_source(struct search *search, const char *argument, struct error
     if (kind == LOCATION_FOLDER && !list_folder(search, path, &list, error))
         return false;
     if (kind == LOCATION_FOLDER)
-        add_folder(search, &(struct place){path, own, 0, is_whole_archive ? MAX_DEPTH + 1 : MAX_DEPTH, false}, &list);
+        add_folder(search, &(struct place){path, own, 0, is_whole_archive ? MAX_DEPTH + 1 : MAX_DEPTH, false, true},
+                   &list);
     else
-        add_model(search, repository != NULL ? repository : stem(arena, own), path);
+        add_model(search, repository != NULL ? repository : stem(arena, own), path)->is_named = true;
     add_links(search);
     return search->n_models > n_before || is_archived || error_set(error, "%s: holds no models", source);
 }
 
 /* Returns a free id for a model whose id an earlier one has, in the arena: FOLDER-NAME for a file of another searched
- * folder, since publishers call the files of several repositories alike; else its whole file's name, such as model.gguf
- * beside model/; else FOLDER-NAME-2 and so on. Returns the same id for a source that the user named twice. */
+ * folder, since publishers call the files of several repositories alike; the whole name of a file, such as model.gguf
+ * beside model/; else one of them, or the NAME of a directory, with -2 and so on. Returns the same id for a source that
+ * the user named twice. */
 static const char *another_id(struct arena *arena, const struct text_index *ids, const struct library_model *model,
                               const struct library_model *earlier)
 {
+    const struct opened_model *own = model->context, *other = earlier->context;
     const char *slash = strrchr(model->source, '/'), *file = slash != NULL ? slash + 1 : model->source;
-    const char *name = strchr(model->id, '/') + 1, *folder = ((const struct opened_model *)model->context)->folder;
+    const char *name = strchr(model->id, '/') + 1, *base = model->id;
     int n_publisher = (int)(name - model->id);
-    bool is_elsewhere = strncmp(earlier->source, model->source, (size_t)(file - model->source)) != 0;
-    const char *whole = arena_printf(arena, "%.*s%s", n_publisher, model->id, file);
-    if (folder == NULL)
-        return text_index_find(ids, whole, strlen(whole), &(size_t){0}) ? model->id : whole;
-    const char *joined = arena_printf(arena, "%.*s%s-%s", n_publisher, model->id, folder, name);
-    const char *id = is_elsewhere ? joined : whole;
+    bool is_beside = strncmp(earlier->source, model->source, (size_t)(file - model->source)) == 0;
+    bool is_named = own->is_named && other->is_named;
+    if (own->folder != NULL)
+        base = arena_printf(arena, "%.*s%s-%s", n_publisher, model->id, own->folder, name);
+    const char *id = is_model_file(file) && (is_beside || is_named)
+                         ? arena_printf(arena, "%.*s%s", n_publisher, model->id, file)
+                         : base;
     for (unsigned i = 2; text_index_find(ids, id, strlen(id), &(size_t){0}); i++)
-        id = arena_printf(arena, "%s-%u", joined, i);
+        if (is_named)
+            return model->id;
+        else
+            id = arena_printf(arena, "%s-%u", base, i);
     return id;
 }
 

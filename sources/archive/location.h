@@ -11,6 +11,9 @@ size_t archive_prefix(const char *text);
  * error if the text leads into no archive. */
 struct archive *archive_of_text(const char *text, const char **ret_rest, bool *ret_is_archive, struct error *error);
 
+/* Like location_real_path(), for texts that lead into an archive; NULL for others. */
+const char *archive_real_path(const char *text, struct arena *arena);
+
 /* Makes the location of a folder of the archive, "" for all sources, or of the folder of a file, whose name *ret_file
  * becomes unless `ret_file` is NULL. Takes the archive, even on failure. */
 struct location *archive_location(struct archive *archive, const char *path, const char **ret_file,

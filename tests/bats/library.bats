@@ -171,6 +171,19 @@ next        wfs mount -o library scan/acme ~/m" ]
     [ "$("$WFS" ls -o library "$dir" "${STORE%/*}/two/a" | xargs)" = latest ]
 }
 
+@test "library: repositories of two caches with one name are numbered" {
+    local dir=$BATS_TEST_TMPDIR/caches cache
+    for cache in one two; do
+        mkdir -p "$dir/$cache/models--acme--x"/{refs,snapshots/abc}
+        printf abc >"$dir/$cache/models--acme--x/refs/main"
+        cp "$TINY"/* "$dir/$cache/models--acme--x/snapshots/abc/"
+    done
+    [ "$("$WFS" ls -o library "$dir" models/acme | xargs)" = "x x-2" ]
+    "$WFS" pack -q "$dir/archive" "$dir/one" "$dir/two"
+    [ "$("$WFS" ls "$dir/archive" models/acme | xargs)" = "x x-2" ]
+    same "$WFS" cat "$dir/archive" models/acme/x-2/x-F16.gguf == "$WFS" cat -o library "$dir" models/acme/x-2/x-F16.gguf
+}
+
 @test "library: links to folders above are left out" {
     local dir=$BATS_TEST_TMPDIR/loops i
     mkdir -p "$dir/acme/Small-GGUF" "$dir/store/blobs" "$dir/store/manifests/host/space/name"

@@ -144,6 +144,17 @@ same_tree() {
     "$WFS" ls archive models/gguf | grep -q quantized
 }
 
+@test "pack: the GGUF of a model in an archive is that of its directory, which has the model's name" {
+    local model=$BATS_TEST_TMPDIR/sources/acme/Nice-Model
+    mkdir -p "${model%/*}"
+    "$PYTHON" "$BATS_TEST_DIRNAME/../data/make.py" sample "$model"
+    ln -s Nice-Model "${model%/*}/latest"
+    "$WFS" pack -q names "$BATS_TEST_TMPDIR/sources"
+    same "$WFS" cat names/sources/acme/Nice-Model model.gguf == "$WFS" cat "$model" model.gguf
+    same "$WFS" cat names/sources/acme/latest model.gguf == "$WFS" cat "${model%/*}/latest" model.gguf
+    same "$WFS" cat names/sources/acme/latest/model.safetensors model.gguf == "$WFS" cat "${model%/*}/latest" model.gguf
+}
+
 @test "pack: verify reads everything, and names what is damaged" {
     run -0 "$WFS" verify archive
     [[ $output == "archive: "*" files have the SHA-256 of the originals, "* ]]
@@ -196,6 +207,19 @@ same_tree() {
         "$WFS" verify many.wfs
     )
     rm -rf many many.wfs
+}
+
+@test "pack: links of an archive to folders above lead to no second model" {
+    mkdir -p loops/deep
+    cp gguf/quantized.gguf loops/deep/
+    ln -s . loops/self
+    ln -s .. loops/up
+    ln -s ../../loops loops/deep/above
+    ln -s deep loops/again
+    "$WFS" pack -q loops.wfs loops
+    [ "$("$WFS" ls loops.wfs models | xargs)" = loops ]
+    [ "$("$WFS" ls loops.wfs models/loops | xargs)" = quantized ]
+    "$WFS" cat loops.wfs files/loops/self/again/above/deep/quantized.gguf | cmp - gguf/quantized.gguf
 }
 
 @test "pack: a mount shows the original files" {
@@ -583,6 +607,10 @@ faults() {
 @test "pack: an archive on a server is a source, too" {
     "$WFS" ls https:// 2>&1 | grep -q 'built without libcurl' && skip "built without remote sources"
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache no_proxy=127.0.0.1
+    mkdir -p models--acme--x/{refs,snapshots/abc}
+    printf abc >models--acme--x/refs/main
+    cp gguf/quantized.gguf models--acme--x/snapshots/abc/
+    "$WFS" pack -q repository models--acme--x
     "$PYTHON" -u -m http.server 0 --bind 127.0.0.1 3>&- >port 2>/dev/null &
     HTTP=$!
     await grep -q port port
@@ -590,6 +618,7 @@ faults() {
     "$WFS" cat "$url/" files/src/f32.safetensors | cmp - src/f32.safetensors && status=0 || status=1
     [ "$status" -ne 0 ] || "$WFS" verify "$url/" >verified || status=1
     [ "$status" -ne 0 ] || same "$WFS" cat "$url/src/bf16.safetensors" tensors/a/raw == "$WFS" cat src/bf16.safetensors tensors/a/raw || status=1
+    [ "$status" -ne 0 ] || same "$WFS" cat "${url%archive}repository/models--acme--x" model.gguf == cat gguf/quantized.gguf || status=1
     kill "$HTTP"
     wait "$HTTP" || true
     [ "$status" -eq 0 ]

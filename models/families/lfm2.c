@@ -163,6 +163,19 @@ static const char *rename_of_audio(struct arena *arena, const struct dimensions 
     return rename_tensor(arena, dimensions, direction, name);
 }
 
+/* Refuses biases of convolutions: the converter fails on their shape, and llama.cpp has no tensors for them. */
+static bool refuse_biases(struct model_builder *builder, struct error *error)
+{
+    const struct tensor_set *tensors = builder->model->checkpoint->tensors;
+    for (size_t i = 0; i < tensors->n_tensors; i++)
+        if (text_ends_with(tensors->tensors[i].name, ".conv.conv.bias"))
+            return error_set(error,
+                             "tensor '%.200s': llama.cpp has no biases of LFM 2's convolutions (conv_bias in "
+                             "config.json), and the converter refuses them, too",
+                             tensors->tensors[i].name);
+    return true;
+}
+
 static const struct config_row common_rows[] = {
     {"num_key_value_heads", FROM_MOST, "attention.head_count_kv"},
     {"layer_types", FROM_LAYERS, "attention.head_count_kv", "'full_attention'|'conv'"},
@@ -191,6 +204,7 @@ const struct family lfm2_family = {
     .forms = CONFIG_FORMS({"Lfm2ForCausalLM", "lfm2", NULL, CONFIG_TABLES(common_rows, config_rows)}),
     .keys = {base_keys, keys},
     .vocabs = {&bpe_vocab},
+    .adjust = refuse_biases,
     .rename = rename_tensor,
 };
 
@@ -203,6 +217,7 @@ const struct family lfm2moe_family = {
         {"Lfm2MoeForCausalLM", "lfm2_moe", NULL, CONFIG_TABLES(num_experts_rows, common_rows, config_moe_rows)}),
     .keys = {base_keys, moe_family_keys},
     .vocabs = {&bpe_vocab},
+    .adjust = refuse_biases,
     .rename = rename_tensor,
 };
 
@@ -217,6 +232,7 @@ const struct family lfm2_audio_family = {
                   {"embedding_length_out", GGUF_U32, REQUIRED, "output_size"})},
     .vocabs = {&no_vocab},
     .tokenizer_model = "none",
+    .adjust = refuse_biases,
     .rename = rename_of_audio,
 };
 
@@ -261,5 +277,6 @@ const struct family lfm2_embed_family = {
     .renamed_late = "lfm2.",
     .folder = dense_folder,
     .add_extras = add_dense,
+    .adjust = refuse_biases,
     .rename = rename_of_inner,
 };

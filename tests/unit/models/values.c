@@ -420,6 +420,20 @@ static void check_pooling(void)
     unlink("modules.json");
 }
 
+/* The converter fails on the shape of biases of LFM 2's convolutions, and llama.cpp has none. */
+static void check_conv_bias(void)
+{
+    const struct open_options options = {0};
+    struct error error = {""};
+    safetensors_write_one("model.safetensors", "model.layers.0.conv.conv.bias", "BF16", "8", NULL, 16);
+    files_write_text("config.json", LFM2 "[\"conv\"],\"conv_bias\":true}");
+    files_write_text("tokenizer.json", tokenizer);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
+    CHECK_NAMED(checkpoint != NULL && gguf_model_new(checkpoint, NULL, &error) == NULL, error.message);
+    CHECK_NAMED(strstr(error.message, "llama.cpp has no biases of LFM 2's convolutions") != NULL, error.message);
+    checkpoint_close(checkpoint);
+}
+
 /* The converter denies Jamba the space before a text. A tokenizer that the converter cannot load keeps its own rule,
  * as transformers and the tokenizer.model that it was made from have it. */
 static void check_space(const char *class_text, bool is_denied)
@@ -456,6 +470,7 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(i);
     check_pooling();
+    check_conv_bias();
     check_space("{\"tokenizer_class\":\"TokenizersBackend\"}", false);
     check_space("{\"tokenizer_class\":\"LlamaTokenizerFast\"}", true);
     files_remove();

@@ -32,6 +32,8 @@ static const struct {
     {"afmoe", "mup_enabled", IS_FALSE, NULL, 0, "scales the embedding"},
     {"arcee nemotron", "hidden_act", IS_NOT_TEXT, "relu2", 0, "squares a ReLU"},
     {"bloom", "apply_residual_connection_post_layernorm", IS_TRUE, NULL, 0, "adds what comes before the norms"},
+    {"deepseek2", "topk_method", IS_TEXT, "group_limited_greedy", 0,
+     "chooses groups by the sum of their two best experts, if there are several"},
     {"deepseek2 deepseek32", "rope_interleave", IS_FALSE, NULL, 0, "turns neighbouring elements"},
     {"falcon-h1", "attention_bias", IS_TRUE, NULL, 0, "does not add the bias after attention"},
     {"falcon-h1", "tie_word_embeddings", IS_TRUE, NULL, 0,
@@ -55,14 +57,17 @@ static const struct {
     {SILU, "hidden_act", IS_NOT_TEXT, "silu swish", 0, "computes a SiLU"},
 };
 
-/* Architectures whose layers have full attention at the end of each period, and windows otherwise. */
+/* Architectures whose layers have full attention in one place of each period, and windows otherwise: at the end, where
+ * the remainder of the layer's number, from 1, is 0. */
 static const struct {
     const char *architecture;
-    uint64_t period;
-} periods[] = {{"afmoe", 4}, {"cohere2", 4}, {"gemma2", 2}, {"gemma3", 6}, {"gpt-oss", 2}};
+    uint64_t period, remainder;
+} periods[] = {{"afmoe", 4, 0},  {"cohere2", 4, 0}, {"gemma2", 2, 0},
+               {"gemma3", 6, 0}, {"gpt-oss", 2, 0}, {"laguna", 4, 1}};
 
 /* Model types whose classes have windows; those of Qwen and SmolLM 3 only with use_sliding_window. */
-static const char windowed[] = "mistral mixtral phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe smollm3 starcoder2";
+static const char windowed[] =
+    "ministral3 mistral mixtral phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe smollm3 starcoder2";
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -120,11 +125,11 @@ static void note_period(const struct gguf_model *model, const char *architecture
         if (strcmp(periods[i].architecture, architecture) != 0)
             continue;
         for (const struct json *type = json_first(types); type != NULL; type = json_next(type), layer++)
-            if (json_string_is(type, "full_attention") != (layer % period == 0)) {
+            if (json_string_is(type, "full_attention") != (layer % period == periods[i].remainder)) {
                 note(model, "layer_types",
                      arena_printf(scratch,
-                                  "has full attention in every layer of %" PRIu64 ", and windows in the others",
-                                  period));
+                                  "has full attention in every layer of %" PRIu64 "%s, and windows in the others",
+                                  period, periods[i].remainder != 0 ? ", from the first on" : ""));
                 return;
             }
     }
@@ -175,6 +180,30 @@ static void note_mellum(const struct gguf_model *model, const char *architecture
     if (strcmp(architecture, "mellum") == 0 && gguf_get_f64(&model->kvs, "mellum.rope.freq_base", &base) &&
         gguf_get_f64(&model->kvs, "mellum.rope.freq_base_swa", &base_of_windows) && base != base_of_windows)
         note(model, "rope_parameters.sliding_attention", "turns layers with windows by the base of the others");
+}
+
+/* Notes a base that DBRX has in attn_config, as the converter reads it, where transformers 5 reads another. */
+static void note_dbrx(const struct gguf_model *model, const char *architecture)
+{
+    double base, written;
+    if (strcmp(architecture, "dbrx") == 0 && json_double(hparams_rope(model->hparams, "rope_theta"), &base) &&
+        gguf_get_f64(&model->kvs, "dbrx.rope.freq_base", &written) && base != written)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "transformers 5 computes with rope_theta %g of rope_parameters, the converter writes %g of "
+                        "attn_config: llama.cpp computes other values than transformers; -o "
+                        "override-kv=dbrx.rope.freq_base=float:%g",
+                        base, written, base);
+}
+
+/* Notes an output of T5 that transformers divides; its class has no key of its own for that before version 5. */
+static void note_t5(const struct gguf_model *model, const char *architecture)
+{
+    const struct hparams *hparams = model->hparams;
+    bool is_divided = json_bool(hparams_find(hparams, "scale_decoder_outputs|tie_word_embeddings"), true);
+    if (strcmp(architecture, "t5") == 0 && is_divided && !json_string_is(hparams_get(hparams, "model_type"), "mt5"))
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp does not divide what the output of T5 reads by the root of d_model: it computes "
+                        "other values than transformers, in the same order");
 }
 
 /* Notes the norms and the choice of experts of Phi 3.5, which llama.cpp computes as Phi 3's and Mixtral's. */
@@ -233,6 +262,8 @@ void unlike_note(const struct gguf_model *model)
     note_exaone(model, architecture);
     note_llama4(model, architecture);
     note_mellum(model, architecture);
+    note_dbrx(model, architecture);
+    note_t5(model, architecture);
     note_phimoe(model, architecture);
     note_divisor(model, architecture);
     note_scaling(model, architecture, scratch);

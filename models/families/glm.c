@@ -419,7 +419,8 @@ static bool check_kind(const struct hparams *hparams, struct error *error)
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     kda_look(builder);
-    return check_kind(builder->model->hparams, error) && nextn_count_blocks(builder, error);
+    return kda_undo_saving(builder, ", 'mla_use_nope': true, 'scoring_func': 'sigmoid'", error) &&
+           check_kind(builder->model->hparams, error) && nextn_count_blocks(builder, error);
 }
 
 static void glm5_next_add_dimensions(struct dimensions *dimensions, const struct hparams *hparams)

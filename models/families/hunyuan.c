@@ -228,31 +228,6 @@ static const struct relation_row hy_v4_tensors[] = {
     {0},
 };
 
-/* Finds the number of leading dense layers: config.json has it, a list of the layers' types, or both. */
-static bool count_dense(struct model_builder *builder, struct error *error)
-{
-    struct hparams *hparams = builder->model->hparams;
-    const struct json *types = hparams_get(hparams, "mlp_layer_types"),
-                      *told = hparams_get(hparams, "first_k_dense_replace");
-    uint64_t n_dense = 0, n_told;
-    bool is_told = json_u64(told, &n_told), is_leading = true;
-    if (!is_told && !json_is(types, JSON_ARRAY))
-        return error_set(error, "config.json: first_k_dense_replace and mlp_layer_types are missing");
-    for (const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL; type != NULL;
-         type = json_next(type)) {
-        bool is_dense = json_string_is(type, "dense");
-        if (is_dense && !is_leading)
-            return error_set(error, "config.json: a dense layer follows one with experts in mlp_layer_types");
-        is_leading = is_dense;
-        n_dense += is_dense;
-    }
-    if (is_told && json_is(types, JSON_ARRAY) && n_told != n_dense)
-        return error_set(error,
-                         "config.json: first_k_dense_replace is %llu, but mlp_layer_types begins with %llu dense",
-                         (unsigned long long)n_told, (unsigned long long)n_dense);
-    return is_told || hparams_override(hparams, "first_k_dense_replace", n_dense, error);
-}
-
 /* Removes the groups of experts if there is one. */
 static bool forget_groups(struct model_builder *builder, struct error *error)
 {
@@ -371,6 +346,6 @@ const struct family hy_v4_family = {
         "llama.cpp turns neighbouring elements of Hunyuan 4's queries and keys, and transformers 5.24 the two halves "
         "of those that it turns: with the same weights they compute other values",
     .add_dimensions = add_dimensions,
-    .adjust = count_dense,
+    .adjust = layers_count_dense,
     .arrange = fix_types,
 };

@@ -143,7 +143,8 @@ static const struct config_row config_rows[] = {
 static bool adjust(struct model_builder *builder, struct error *error)
 {
     kda_look(builder);
-    return hparams_override(builder->model->hparams, "num_key_value_heads", 1, error);
+    return kda_undo_saving(builder, ", 'moe_router_activation_func': 'sigmoid'", error) &&
+           hparams_override(builder->model->hparams, "num_key_value_heads", 1, error);
 }
 
 const struct family kimi_linear_family = {

@@ -184,3 +184,27 @@ bool emit_listed_windows(struct model_builder *builder, struct error *error)
     layers_set(builder, "attention.sliding_window_pattern", GGUF_BOOL, &layers);
     return true;
 }
+
+bool layers_count_dense(struct model_builder *builder, struct error *error)
+{
+    struct hparams *hparams = builder->model->hparams;
+    const struct json *types = hparams_get(hparams, "mlp_layer_types"),
+                      *told = hparams_get(hparams, "first_k_dense_replace");
+    uint64_t n_dense = 0, n_told;
+    bool is_told = json_u64(told, &n_told), is_leading = true;
+    if (!is_told && !json_is(types, JSON_ARRAY))
+        return error_set(error, "config.json: first_k_dense_replace and mlp_layer_types are missing");
+    for (const struct json *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL; type != NULL;
+         type = json_next(type)) {
+        bool is_dense = json_string_is(type, "dense");
+        if (is_dense && !is_leading)
+            return error_set(error, "config.json: a dense layer follows one with experts in mlp_layer_types");
+        is_leading = is_dense;
+        n_dense += is_dense;
+    }
+    if (is_told && json_is(types, JSON_ARRAY) && n_told != n_dense)
+        return error_set(error,
+                         "config.json: first_k_dense_replace is %llu, but mlp_layer_types begins with %llu dense",
+                         (unsigned long long)n_told, (unsigned long long)n_dense);
+    return is_told || hparams_override(hparams, "first_k_dense_replace", n_dense, error);
+}

@@ -57,3 +57,7 @@ bool layers_set_kv_heads(struct model_builder *builder, const struct layers *lay
 /* Sets attention.sliding_window_pattern, as bools: true for layers with "sliding_attention" in layer_types. There are
  * as many as layer_types has, whatever the number of layers; no key for none. Fails without layer_types. */
 bool emit_listed_windows(struct model_builder *builder, struct error *error);
+
+/* Sets first_k_dense_replace, the number of leading dense layers, where config.json has a list of the layers' types
+ * instead: for family.adjust. Fails if it has neither, or both and they differ. */
+bool layers_count_dense(struct model_builder *builder, struct error *error);

@@ -166,13 +166,13 @@ static const char *rename_of_audio(struct arena *arena, const struct dimensions 
 /* Refuses biases of convolutions: the converter fails on their shape, and llama.cpp has no tensors for them. */
 static bool refuse_biases(struct model_builder *builder, struct error *error)
 {
-    const struct tensor_set *tensors = builder->model->checkpoint->tensors;
-    for (size_t i = 0; i < tensors->n_tensors; i++)
-        if (text_ends_with(tensors->tensors[i].name, ".conv.conv.bias"))
+    const struct tensor_set *set = builder->model->checkpoint->tensors;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (text_ends_with(set->tensors[i].name, ".conv.conv.bias"))
             return error_set(error,
                              "tensor '%.200s': llama.cpp has no biases of LFM 2's convolutions (conv_bias in "
                              "config.json), and the converter refuses them, too",
-                             tensors->tensors[i].name);
+                             set->tensors[i].name);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "models/families/layers.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,48 @@ void kda_look(struct model_builder *builder)
             dimensions_set(&builder->dimensions, "flat_convolution", 1);
             return;
         }
+}
+
+/* Returns the numbers of the layers that are not linear, from 1: "1, 4". */
+static const char *list_latent(const struct json *types, struct arena *arena)
+{
+    const char *list = "";
+    size_t number = 1;
+    for (const struct json *type = json_first(types); type != NULL; type = json_next(type), number++)
+        if (!json_string_is(type, "linear_attention"))
+            list = arena_printf(arena, "%s%s%zu", list, *list != '\0' ? ", " : "", number);
+    return list;
+}
+
+bool kda_undo_saving(struct model_builder *builder, const char *more, struct error *error)
+{
+    enum { MAX_LAYERS = 1 << 10, MAX_SIZE = 1 << 20 };
+    struct gguf_model *model = builder->model;
+    struct hparams *hparams = model->hparams;
+    const struct json *types = hparams_get(hparams, "layer_types");
+    uint64_t head_dim, n_heads, kernel;
+    double bound;
+    if (hparams_get(hparams, "linear_attn_config") != NULL || hparams_get(hparams, "linear_head_dim") == NULL)
+        return true;
+    if (!json_is(types, JSON_ARRAY) || json_count(types) > MAX_LAYERS)
+        return error_set(error, "config.json: layer_types is missing, or no list of up to %d layers", MAX_LAYERS);
+    if (!hparams_count(hparams, "linear_head_dim", 1, MAX_SIZE, &head_dim, error) ||
+        !hparams_count(hparams, "linear_num_heads", 1, MAX_SIZE, &n_heads, error) ||
+        !hparams_count(hparams, "linear_conv_kernel_dim", 1, MAX_SIZE, &kernel, error) ||
+        (hparams_get(hparams, "first_k_dense_replace") == NULL && !layers_count_dense(builder, error)))
+        return false;
+    const char *gate = json_double(hparams_get(hparams, "linear_lower_bound"), &bound)
+                           ? arena_printf(model->arena, ", 'gate_lower_bound': %.17g", bound)
+                           : "";
+    checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                    "config.json has the keys of transformers 5 instead of linear_attn_config; the converter fails on "
+                    "that");
+    return hparams_default(hparams,
+                           arena_printf(model->arena,
+                                        "{'linear_attn_config': {'head_dim': %" PRIu64 ", 'num_heads': %" PRIu64
+                                        ", 'short_conv_kernel_size': %" PRIu64 ", 'full_attn_layers': [%s]%s}%s}",
+                                        head_dim, n_heads, kernel, list_latent(types, model->arena), gate, more),
+                           error);
 }
 
 /* conversion/mamba.py, Mamba2Model. */

@@ -33,6 +33,11 @@ extern const struct relation_row kda_self_attention_tensors[], kda_attention_ten
 /* Sets that flag by the checkpoint's tensors: for family.adjust. */
 void kda_look(struct model_builder *builder);
 
+/* Gives a config.json that a class of transformers 5 made the keys of the checkpoints that it reads: the object
+ * linear_attn_config and the number of dense layers. `more` begins with a comma: further members, as in
+ * hparams_default(). For family.adjust. */
+bool kda_undo_saving(struct model_builder *builder, const char *more, struct error *error);
+
 /* The mixer of Mamba 2, as in some layers of hybrid models.
  *
  * Its rows need the dimensions "state_group", the number of groups that share a state and that divide ssm_norm, "state"

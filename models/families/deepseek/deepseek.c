@@ -22,8 +22,12 @@ const struct relation_row mla_tensors[] = {
 bool deepseek_dense_layers(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     bool has_experts = dimensions_get(&builder->dimensions, "expert") != 0;
-    return builder_number(builder, "first_k_dense_replace", has_experts ? 0 : (double)builder->dimensions.n_layers,
-                          ret_value, error);
+    const struct json *type = json_first(hparams_get(builder->model->hparams, "mlp_layer_types"));
+    double n_dense = 0; /* for classes of transformers 5 that save the types of layers alone */
+    for (; json_string_is(type, "dense"); type = json_next(type))
+        n_dense += 1;
+    return builder_number(builder, "first_k_dense_replace",
+                          has_experts ? n_dense : (double)builder->dimensions.n_layers, ret_value, error);
 }
 
 /* After absorption, all queries share one key, whatever config.json says. */

@@ -41,6 +41,32 @@ enum { ABSENT = -1 };
 #define PLAIN                                                                                                          \
     "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"unheard_of\",\"vocab_size\":8,"                        \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"head_dim\":2,\"rms_norm_eps\":1e-6,"
+#define LAGUNA                                                                                                         \
+    "{\"architectures\":[\"LagunaForCausalLM\"],\"model_type\":\"laguna\"," SIZES "\"sliding_window\":6,"              \
+    "\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,\"shared_expert_intermediate_size\":4,"   \
+    "\"gating\":true,\"moe_routed_scaling_factor\":1.0,\"mlp_layer_types\":[\"sparse\"],\"rope_parameters\":{\"full_"  \
+    "attention\":{\"rope_theta\":1e4,"                                                                                 \
+    "\"rope_type\":\"default\"},\"sliding_attention\":{\"rope_theta\":1e4}},\"layer_types\":"
+#define MINISTRAL                                                                                                      \
+    "{\"architectures\":[\"Ministral3ForCausalLM\"],\"model_type\":\"ministral3\"," SIZES                              \
+    "\"rope_parameters\":{\"rope_type\":\"yarn\",\"factor\":2.0,\"rope_theta\":1e4,\"mscale_all_dim\":1.0,"            \
+    "\"llama_4_scaling_beta\":0.1,\"original_max_position_embeddings\":8},"
+#define LATENT                                                                                                         \
+    "\"kv_lora_rank\":4,\"q_lora_rank\":null,\"qk_nope_head_dim\":2,\"qk_rope_head_dim\":2,\"v_head_dim\":2,"          \
+    "\"moe_intermediate_size\":4,\"routed_scaling_factor\":1.0,"
+#define DEEPSEEK2                                                                                                      \
+    "{\"architectures\":[\"DeepseekV2ForCausalLM\"],\"model_type\":\"deepseek_v2\"," SIZES LATENT                      \
+    "\"n_routed_experts\":2,\"num_experts_per_tok\":1,\"n_shared_experts\":1,\"first_k_dense_replace\":0,"             \
+    "\"topk_method\":"
+#define BY_TYPE                                                                                                        \
+    "{\"architectures\":[\"DeepseekV2ForCausalLM\"],\"model_type\":\"glm4_moe_lite\"," SIZES LATENT                    \
+    "\"n_routed_experts\":2,\"num_experts_per_tok\":1,\"n_shared_experts\":1,\"mlp_layer_types\":"
+/* As KimiLinearConfig of transformers 5.24 saves itself. */
+#define KIMI                                                                                                           \
+    "{\"architectures\":[\"KimiLinearForCausalLM\"],\"model_type\":\"kimi_linear\"," SIZES LATENT                      \
+    "\"num_experts\":2,\"num_experts_per_token\":1,\"num_shared_experts\":1,\"linear_head_dim\":2,"                    \
+    "\"linear_num_heads\":2,\"linear_conv_kernel_dim\":3,\"layer_types\":[\"linear_attention\"],"                      \
+    "\"mlp_layer_types\":[\"dense\"]}"
 #define XVERSE                                                                                                         \
     "{\"architectures\":[\"XverseForCausalLM\"],\"model_type\":\"xverse\",\"vocab_size\":8,\"hidden_size\":4,"         \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2"
@@ -326,6 +352,19 @@ static const struct {
      .note = "does not turn queries"},
     {EXAONE4 "\"sliding_window\":4,\"layer_types\":[\"sliding_attention\"]}", "exaone4.block_count", 1,
      .note = "only in models of 64 layers"},
+    {LAGUNA "[\"full_attention\"]}", "laguna.block_count", 1},
+    {LAGUNA "[\"sliding_attention\"]}", "laguna.block_count", 1,
+     .note = "full attention in every layer of 4, from the first on"},
+    {MINISTRAL "\"sliding_window\":4}", "mistral3.block_count", 1, .note = "attends to all tokens of a text of more"},
+    {DEEPSEEK2 "\"group_limited_greedy\"}", "deepseek2.block_count", 1, .note = "sum of their two best experts"},
+    /* The types of layers instead of the number of dense ones; and linear attention with keys of its own. */
+    {BY_TYPE "[\"dense\"]}", "deepseek2.leading_dense_block_count", 1},
+    {BY_TYPE "[\"sparse\"],\"first_k_dense_replace\":1}", "deepseek2.leading_dense_block_count", 1},
+    {KIMI, "kimi-linear.kda.head_dim", 2, .note = "instead of linear_attn_config"},
+    {KIMI, "kimi-linear.ssm.conv_kernel", 3, .note = "instead of linear_attn_config"},
+    {KIMI, "kimi-linear.expert_gating_func", 2, .note = "instead of linear_attn_config"},
+    {KIMI, "kimi-linear.leading_dense_block_count", 1, .note = "instead of linear_attn_config"},
+    {KIMI, "kimi-linear.attention.head_count_kv", 1, .of = GGUF_I32, .note = "instead of linear_attn_config"},
     /* DeepSeek V4 under the names that transformers 5 gives tensors, layers and ropes. */
     {DEEPSEEK4, "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32},
     {DEEPSEEK4, "deepseek4.hash_layer_count", 1},

@@ -38,6 +38,9 @@ static const struct {
     {"falcon-h1", "attention_bias", IS_TRUE, NULL, 0, "does not add the bias after attention"},
     {"falcon-h1", "tie_word_embeddings", IS_TRUE, NULL, 0,
      "scales the output by embedding_multiplier instead of lm_head_multiplier"},
+    {"gemma gemma2 gemma3 gemma3n gemma4", "hidden_activation", IS_NOT_TEXT,
+     "gelu gelu_fast gelu_new gelu_pytorch_tanh", 0, "computes a GELU"},
+    {"gemma3n", "final_logit_softcapping", IS_NOT_NUMBER, NULL, 30, "caps logits at 30"},
     {"gpt-oss", "rope.truncate", IS_FALSE, NULL, 0, "rounds the bounds of YaRN to whole elements"},
     {"gpt2 starcoder", "scale_attn_by_inverse_layer_idx", IS_TRUE, NULL, 0,
      "does not divide scores by a layer's number"},
@@ -182,6 +185,17 @@ static void note_mellum(const struct gguf_model *model, const char *architecture
         note(model, "rope_parameters.sliding_attention", "turns layers with windows by the base of the others");
 }
 
+/* Notes logits of Gemma 4 that transformers does not cap, for which the converter writes no key. */
+static void note_gemma4(const struct gguf_model *model, const char *architecture)
+{
+    static const char key[] = "gemma4.final_logit_softcapping";
+    if (strcmp(architecture, "gemma4") == 0 && gguf_kvs_find(&model->kvs, key) == NULL)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "final_logit_softcapping in config.json is missing, null or 0: llama.cpp caps logits at 30 "
+                        "without its key, and computes other values than transformers; -o override-kv=%s=float:0",
+                        key);
+}
+
 /* Notes a base that DBRX has in attn_config, as the converter reads it, where transformers 5 reads another. */
 static void note_dbrx(const struct gguf_model *model, const char *architecture)
 {
@@ -262,6 +276,7 @@ void unlike_note(const struct gguf_model *model)
     note_exaone(model, architecture);
     note_llama4(model, architecture);
     note_mellum(model, architecture);
+    note_gemma4(model, architecture);
     note_dbrx(model, architecture);
     note_t5(model, architecture);
     note_phimoe(model, architecture);

@@ -41,6 +41,17 @@ enum { ABSENT = -1 };
 #define PLAIN                                                                                                          \
     "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"unheard_of\",\"vocab_size\":8,"                        \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"head_dim\":2,\"rms_norm_eps\":1e-6,"
+#define GEMMA4                                                                                                         \
+    "{\"architectures\":[\"Gemma4ForCausalLM\"],\"model_type\":\"gemma4_text\"," SIZES "\"sliding_window\":6,"         \
+    "\"global_head_dim\":2,\"num_kv_shared_layers\":0,\"hidden_size_per_layer_input\":0,"                              \
+    "\"layer_types\":[\"full_attention\"],\"rope_parameters\":{\"full_attention\":{\"rope_theta\":1e6,"                \
+    "\"rope_type\":\"proportional\",\"partial_rotary_factor\":0.25},\"sliding_attention\":{\"rope_theta\":1e4}},"      \
+    "\"final_logit_softcapping\":"
+#define DBRX                                                                                                           \
+    "{\"architectures\":[\"DbrxForCausalLM\"],\"model_type\":\"dbrx\",\"d_model\":4,\"n_heads\":2,\"n_layers\":1,"     \
+    "\"max_seq_len\":8,\"vocab_size\":8,\"attn_config\":{\"clip_qkv\":8,\"kv_n_heads\":1,\"rope_theta\":5e5},"         \
+    "\"ffn_config\":{\"ffn_hidden_size\":4,\"moe_num_experts\":2,\"moe_top_k\":1},"                                    \
+    "\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":"
 #define LAGUNA                                                                                                         \
     "{\"architectures\":[\"LagunaForCausalLM\"],\"model_type\":\"laguna\"," SIZES "\"sliding_window\":6,"              \
     "\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,\"shared_expert_intermediate_size\":4,"   \
@@ -352,6 +363,12 @@ static const struct {
      .note = "does not turn queries"},
     {EXAONE4 "\"sliding_window\":4,\"layer_types\":[\"sliding_attention\"]}", "exaone4.block_count", 1,
      .note = "only in models of 64 layers"},
+    {GEMMA3 "\"hidden_activation\":\"silu\"}", "gemma3.block_count", 1, .has_pieces = true,
+     .note = "llama.cpp computes a GELU"},
+    {GEMMA4 "null}", "gemma4.final_logit_softcapping", ABSENT, .tokenizer = byte_fallback_tokenizer,
+     .note = "override-kv=gemma4.final_logit_softcapping=float:0"},
+    {DBRX "5e5}}", "dbrx.block_count", 1, "transformer.wte"},
+    {DBRX "1e4}}", "dbrx.block_count", 1, "transformer.wte", .note = "override-kv=dbrx.rope.freq_base=float:10000"},
     {LAGUNA "[\"full_attention\"]}", "laguna.block_count", 1},
     {LAGUNA "[\"sliding_attention\"]}", "laguna.block_count", 1,
      .note = "full attention in every layer of 4, from the first on"},

@@ -17,6 +17,7 @@ static const struct {
     {"dots1", "scoring_func", SIGMOID},
     {"exaone_moe", "scoring_func", SIGMOID},
     {"minimax_m2", "scoring_func", SIGMOID},
+    {"solar_open", "partial_rotary_factor|rope_parameters.partial_rotary_factor", "{'partial_rotary_factor': 1.0}"},
 };
 
 bool hparams_add_constants(struct hparams *hparams, const char **ret_added, struct error *error)

@@ -113,6 +113,10 @@ enum { ABSENT = -1 };
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":4,\"layer_norm_eps\":1e-5,"               \
     "\"max_position_embeddings\":8"
 #define SAVED ",\"transformers_version\":\"5.24.0\""
+#define SOLAR                                                                                                          \
+    "{\"architectures\":[\"SolarOpenForCausalLM\"],\"model_type\":\"solar_open\"," SIZES                               \
+    "\"n_routed_experts\":2,\"num_experts_per_tok\":1,\"n_shared_experts\":1,\"moe_intermediate_size\":4,"             \
+    "\"routed_scaling_factor\":1.0,\"norm_topk_prob\":true,\"n_group\":1,\"topk_group\":1"
 #define COHERE2                                                                                                        \
     "{\"architectures\":[\"Cohere2ForCausalLM\"],\"model_type\":\"cohere2\"," SIZES                                    \
     "\"layer_norm_eps\":1e-5,\"logit_scale\":1.0,\"sliding_window\":4"
@@ -181,6 +185,11 @@ enum { ABSENT = -1 };
 
 static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"
                                 "tokenizer\":{\"type\":\"ByteLevel\"}}";
+static const char solar_tokenizer[] =
+    "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_tokenizer\":{\"type\":\"ByteLevel\"}"
+    ","
+    "\"added_tokens\":[{\"id\":2,\"content\":\"<|endoftext|>\",\"special\":true},{\"id\":3,\"content\":\"<unk>\","
+    "\"special\":true},{\"id\":4,\"content\":\"<|startoftext|>\",\"special\":true}]}";
 static const char byte_fallback_tokenizer[] =
     "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},"
     "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[]},\"added_tokens\":[]}";
@@ -290,6 +299,9 @@ static const struct {
     {EXAONE SAVED "}", "exaone-moe.expert_gating_func", 2, .note = "of transformers 5 lacks"},
     {AFMOE "}", "afmoe.block_count", 1},
     {AFMOE SAVED "}", "afmoe.block_count", 1, .note = "wfs reads it with {'route_norm': true}"},
+    {SOLAR SAVED "}", "glm4moe.rope.dimension_count", 2, .tokenizer = solar_tokenizer,
+     .note = "wfs reads it with {'partial_rotary_factor': 1.0}"},
+    {SOLAR SAVED SHARE("0.5") "}", "glm4moe.rope.dimension_count", 1, .tokenizer = solar_tokenizer},
     {COHERE2 SAVED "}", "cohere2.rope.dimension_count", 2, .note = "of transformers 5 lacks"},
     /* It saves numbers of experts for a Nemotron-H without experts, too. */
     {NEMOTRON_H "\"mlp\"]}", "nemotron_h.feed_forward_length", 1},

@@ -196,6 +196,22 @@ static void note_gemma4(const struct gguf_model *model, const char *architecture
                         key);
 }
 
+/* Notes a router of GLM-4.7-Flash that llama.cpp knows by the numbers of layers and tokens. */
+static void note_lite(const struct gguf_model *model)
+{
+    uint64_t function, n_experts, n_layers = 0, n_tokens = 0;
+    gguf_get_u64(&model->kvs, "deepseek2.block_count", &n_layers);
+    gguf_get_u64(&model->kvs, "deepseek2.vocab_size", &n_tokens);
+    bool is_known = (n_layers == 47 || n_layers == 48) && n_tokens == 154880;
+    if (strcmp(model->family->name, "glm4moelite") == 0 && !is_known &&
+        gguf_get_u64(&model->kvs, "deepseek2.expert_count", &n_experts) &&
+        !gguf_get_u64(&model->kvs, "deepseek2.expert_gating_func", &function))
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp weighs experts by a sigmoid, as transformers does, only in models of 47 layers and "
+                        "154880 tokens, and computes other values here: -o "
+                        "override-kv=deepseek2.expert_gating_func=int:2");
+}
+
 /* Notes a base that DBRX has in attn_config, as the converter reads it, where transformers 5 reads another. */
 static void note_dbrx(const struct gguf_model *model, const char *architecture)
 {
@@ -277,6 +293,7 @@ void unlike_note(const struct gguf_model *model)
     note_llama4(model, architecture);
     note_mellum(model, architecture);
     note_gemma4(model, architecture);
+    note_lite(model);
     note_dbrx(model, architecture);
     note_t5(model, architecture);
     note_phimoe(model, architecture);

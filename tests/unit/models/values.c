@@ -69,8 +69,8 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"DeepseekV2ForCausalLM\"],\"model_type\":\"deepseek_v2\"," SIZES LATENT                      \
     "\"n_routed_experts\":2,\"num_experts_per_tok\":1,\"n_shared_experts\":1,\"first_k_dense_replace\":0,"             \
     "\"topk_method\":"
-#define BY_TYPE                                                                                                        \
-    "{\"architectures\":[\"DeepseekV2ForCausalLM\"],\"model_type\":\"glm4_moe_lite\"," SIZES LATENT                    \
+#define LITE                                                                                                           \
+    "{\"architectures\":[\"Glm4MoeLiteForCausalLM\"],\"model_type\":\"glm4_moe_lite\"," SIZES LATENT                   \
     "\"n_routed_experts\":2,\"num_experts_per_tok\":1,\"n_shared_experts\":1,\"mlp_layer_types\":"
 /* As KimiLinearConfig of transformers 5.24 saves itself. */
 #define KIMI                                                                                                           \
@@ -185,11 +185,13 @@ enum { ABSENT = -1 };
 
 static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"
                                 "tokenizer\":{\"type\":\"ByteLevel\"}}";
-static const char solar_tokenizer[] =
+static const char special_tokenizer[] =
     "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_tokenizer\":{\"type\":\"ByteLevel\"}"
     ","
     "\"added_tokens\":[{\"id\":2,\"content\":\"<|endoftext|>\",\"special\":true},{\"id\":3,\"content\":\"<unk>\","
-    "\"special\":true},{\"id\":4,\"content\":\"<|startoftext|>\",\"special\":true}]}";
+    "\"special\":true},{\"id\":4,\"content\":\"<|startoftext|>\",\"special\":true},{\"id\":5,\"content\":\"[gMASK]\","
+    "\"special\":true},{\"id\":6,\"content\":\"<|user|>\",\"special\":true},{\"id\":7,\"content\":\"<|observation|>\","
+    "\"special\":true}]}";
 static const char byte_fallback_tokenizer[] =
     "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},"
     "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[]},\"added_tokens\":[]}";
@@ -299,9 +301,9 @@ static const struct {
     {EXAONE SAVED "}", "exaone-moe.expert_gating_func", 2, .note = "of transformers 5 lacks"},
     {AFMOE "}", "afmoe.block_count", 1},
     {AFMOE SAVED "}", "afmoe.block_count", 1, .note = "wfs reads it with {'route_norm': true}"},
-    {SOLAR SAVED "}", "glm4moe.rope.dimension_count", 2, .tokenizer = solar_tokenizer,
+    {SOLAR SAVED "}", "glm4moe.rope.dimension_count", 2, .tokenizer = special_tokenizer,
      .note = "wfs reads it with {'partial_rotary_factor': 1.0}"},
-    {SOLAR SAVED SHARE("0.5") "}", "glm4moe.rope.dimension_count", 1, .tokenizer = solar_tokenizer},
+    {SOLAR SAVED SHARE("0.5") "}", "glm4moe.rope.dimension_count", 1, .tokenizer = special_tokenizer},
     {COHERE2 SAVED "}", "cohere2.rope.dimension_count", 2, .note = "of transformers 5 lacks"},
     /* It saves numbers of experts for a Nemotron-H without experts, too. */
     {NEMOTRON_H "\"mlp\"]}", "nemotron_h.feed_forward_length", 1},
@@ -387,8 +389,10 @@ static const struct {
     {MINISTRAL "\"sliding_window\":4}", "mistral3.block_count", 1, .note = "attends to all tokens of a text of more"},
     {DEEPSEEK2 "\"group_limited_greedy\"}", "deepseek2.block_count", 1, .note = "sum of their two best experts"},
     /* The types of layers instead of the number of dense ones; and linear attention with keys of its own. */
-    {BY_TYPE "[\"dense\"]}", "deepseek2.leading_dense_block_count", 1},
-    {BY_TYPE "[\"sparse\"],\"first_k_dense_replace\":1}", "deepseek2.leading_dense_block_count", 1},
+    {LITE "[\"dense\"]}", "deepseek2.leading_dense_block_count", 1, .tokenizer = special_tokenizer,
+     .note = "override-kv=deepseek2.expert_gating_func=int:2"},
+    {LITE "[\"sparse\"],\"first_k_dense_replace\":1}", "deepseek2.leading_dense_block_count", 1,
+     .tokenizer = special_tokenizer, .note = "override-kv=deepseek2.expert_gating_func=int:2"},
     {KIMI, "kimi-linear.kda.head_dim", 2, .note = "instead of linear_attn_config"},
     {KIMI, "kimi-linear.ssm.conv_kernel", 3, .note = "instead of linear_attn_config"},
     {KIMI, "kimi-linear.expert_gating_func", 2, .note = "instead of linear_attn_config"},

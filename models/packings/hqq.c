@@ -142,8 +142,8 @@ const struct packing hqq_packing = {
 
 /* SINQ: integers in groups along rows of the flattened weight, and a factor for each column besides.
  *
- * B.W_q has the rows of groups [rows of groups, group], cut into slices that share words (packed_slices()): 4 bits in
- * U8, 3 in I32, also 8, 2 and 1 in U8. B.meta.scale.x U8 has a number for each row of groups, and B.meta.scale.s and .m
+ * B.W_q has the rows of groups [rows of groups, group], cut into slices that share words (packed_slices()): 8, 4, 2 and
+ * 1 bits in U8, 6, 5 and 3 in I32. B.meta.scale.x U8 has a number for each row of groups, and B.meta.scale.s and .m
  * F16 [1, n] turn its columns into scales, x * s + m, rounded to F16 after each step; B.meta.zero alike. The weight is
  * ((code
  * - zero) * scale), as rows of as many columns as B.meta.scale2 F16 [1, columns] has, times these.
@@ -180,20 +180,23 @@ static const struct view *read_factor(struct packed *packed, const struct factor
     return view_reshape(arena, view_half(arena, view_combine(arena, product, ADD, least, &sharing)), 2, column);
 }
 
-/* Finds the bits by how many rows of groups share a word. */
+/* Finds the bits by how many rows of groups share a word. Few rows may fit several: then those that are said count. */
 static bool find_bits(const struct packed *packed, const struct view *words, uint64_t n_rows, unsigned *ret_bits,
                       unsigned *ret_slices)
 {
     static const struct {
         unsigned bits, slices, word_bytes;
-    } known[] = {{8, 1, 1}, {4, 2, 1}, {2, 4, 1}, {1, 8, 1}, {3, 10, 4}};
+    } known[] = {{8, 1, 1}, {4, 2, 1}, {2, 4, 1}, {1, 8, 1}, {6, 5, 4}, {5, 6, 4}, {3, 10, 4}};
+    uint64_t said = packed_number(packed->input->config, "nbits");
+    *ret_bits = 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (words->dtype->block_bytes == known[i].word_bytes &&
-            words->shape[0] == rounded_up(n_rows, known[i].slices)) {
+            words->shape[0] == rounded_up(n_rows, known[i].slices) && (*ret_bits == 0 || known[i].bits == said)) {
             *ret_bits = known[i].bits;
             *ret_slices = known[i].slices;
-            return *ret_bits == 8 || packed_agrees(packed, "nbits", *ret_bits);
         }
+    if (*ret_bits != 0)
+        return *ret_bits == 8 || packed_agrees(packed, "nbits", *ret_bits);
     return packed_misfit(packed, sinq_own, words, "there are scales for %" PRIu64 " rows of groups", n_rows);
 }
 

@@ -26,14 +26,25 @@ static unsigned kind_of(const struct dtype *dtype)
     return 0;
 }
 
+/* Returns the name of the weight whose parts begin with B._weight: B.weight. */
+static const char *without_underscore(struct arena *arena, const char *stem, size_t length)
+{
+    const char *dot = text_last(stem, length, '.');
+    size_t before = dot != NULL ? (size_t)(dot - stem) + 1 : 0;
+    return arena_printf(arena, "%.*s%.*s", (int)before, stem, (int)(length - before - 1), stem + before + 1);
+}
+
 struct packed packed_begin(const struct packing_input *input, const struct tensor *key,
                            const struct packing_key *spelling, struct unpacked *unpacked, struct error *error)
 {
     const char *weight = spelling->weight != NULL ? spelling->weight : ".weight";
     unpacked->stem = key->name_length - (uint32_t)strlen(spelling->suffix);
-    unpacked->name = strcmp(weight, spelling->suffix) == 0
-                         ? key->name
-                         : arena_printf(input->arena, "%.*s%s", (int)unpacked->stem, key->name, weight);
+    if (spelling->is_underscored)
+        unpacked->name = without_underscore(input->arena, key->name, unpacked->stem);
+    else
+        unpacked->name = strcmp(weight, spelling->suffix) == 0
+                             ? key->name
+                             : arena_printf(input->arena, "%.*s%s", (int)unpacked->stem, key->name, weight);
     return (struct packed){input, key, spelling, unpacked->stem, unpacked, error};
 }
 

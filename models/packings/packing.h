@@ -110,6 +110,7 @@ struct packing_key {
     const char *dtype;         /* of the key; NULL: any */
     const char *partner_dtype; /* NULL: any */
     const char *weight;        /* the end of the weight's name; NULL: ".weight" */
+    bool is_underscored;       /* B._weight_x is of B.weight, whatever its last word: `weight` does not count */
 };
 
 struct packing {

@@ -6,8 +6,9 @@
  *     fp6_e2m3, fp6_e3m2   U8 [rows, columns * 3 / 4], four codes in three bytes, the first in the lowest bits, and
  *                          exponents as above
  *     int4, uint4          I32 [columns, rows / 8], B.weight_scale [groups, rows] and B.weight_zero_point I32 [groups,
- *                          rows / 8]: the transposed weight. With pack_method "reorder" a word has the rows 0 2 4 6 1 3
- * 5 7.
+ *                          rows / 8]: the transposed weight. With a scale for each row [rows] it is not: I32 [rows,
+ *                          columns / 8], B.weight_zero_point I32 [rows / 8]. With pack_method "reorder" a word has the
+ *                          rows, or columns, 0 2 4 6 1 3 5 7.
  *
  * Source: export and import of AMD Quark 0.13. */
 #include "models/packings/packed.h"
@@ -18,7 +19,7 @@
 
 enum { GROUP = 32, WORD_ROWS = 8, NIBBLES = 16 };
 
-static const char own[] = ".weight", other[] = ".weight_scale";
+static const char own[] = ".weight", other[] = ".weight_scale", zero_suffix[] = ".weight_zero_point";
 
 static const struct packing_key keys[] = {{own, other}, {0}};
 
@@ -130,7 +131,7 @@ static bool unpack_mx(struct packed *packed, const struct view *bytes, const cha
     return true;
 }
 
-/* Returns the codes of a matrix of words, transposed. */
+/* Returns the codes of a matrix of words, eight of a row in each. */
 static const struct view *read_words(const struct packed *packed, const struct view *words, bool is_signed)
 {
     static const struct fields reordered = {1, WORD_ROWS, 4, {0, 16, 4, 20, 8, 24, 12, 28}};
@@ -143,7 +144,29 @@ static const struct view *read_words(const struct packed *packed, const struct v
     for (int code = 0; code < NIBBLES; code++)
         values[code] = (float)(is_signed && code >= NIBBLES / 2 ? code - NIBBLES : code);
     const struct view *codes = view_fields(arena, words, is_in_order ? &in_order : &reordered);
-    return view_transpose(arena, view_lookup(arena, codes, view_numbers(arena, 1, shape, values)));
+    return view_lookup(arena, codes, view_numbers(arena, 1, shape, values));
+}
+
+/* One scale and one zero point for each row: the weight is not transposed. */
+static bool unpack_rows(struct packed *packed, const struct view *words, const struct view *scales, bool is_signed)
+{
+    struct arena *arena = packed->input->arena;
+    const uint64_t n_rows = words->shape[0], column[2] = {n_rows, 1}, row[2] = {1, n_rows / WORD_ROWS};
+    const struct view *zeros, *codes = read_words(packed, words, is_signed);
+    if (scales->n_elements != n_rows)
+        return packed_misfit(packed, other, scales, "the weight has %" PRIu64 " rows", n_rows);
+    if (!packed_find(packed, zero_suffix, WORDS, &zeros))
+        return false;
+    if (zeros != NULL && (n_rows % WORD_ROWS != 0 || zeros->n_elements != row[1]))
+        return packed_misfit(packed, zero_suffix, zeros, "the weight has %" PRIu64 " rows", n_rows);
+    const struct sharing sharing = {1, view_row_elements(codes), NULL};
+    if (zeros != NULL) {
+        zeros = read_words(packed, view_reshape(arena, zeros, 2, row), is_signed);
+        codes = view_combine(arena, codes, SUBTRACT, view_transpose(arena, zeros), &sharing);
+    }
+    packed->unpacked->view = view_combine(arena, codes, MULTIPLY, view_reshape(arena, scales, 2, column), &sharing);
+    packed->unpacked->bits = 4;
+    return true;
 }
 
 static bool unpack_integers(struct packed *packed, const struct view *words, const struct view *scales, bool is_signed)
@@ -154,14 +177,15 @@ static bool unpack_integers(struct packed *packed, const struct view *words, con
     if (n_groups == 0 || n_columns % n_groups != 0 || scales->shape[1] / WORD_ROWS != words->shape[1] ||
         scales->shape[1] % WORD_ROWS != 0)
         return packed_misfit(packed, other, scales, "the weight has words for %" PRIu64 " columns", n_columns);
-    if (!packed_find(packed, ".weight_zero_point", WORDS, &zeros))
+    if (!packed_find(packed, zero_suffix, WORDS, &zeros))
         return false;
-    if (zeros != NULL && !packed_check(packed, ".weight_zero_point", zeros, n_groups, words->shape[1]))
+    if (zeros != NULL && !packed_check(packed, zero_suffix, zeros, n_groups, words->shape[1]))
         return false;
     const struct sharing sharing = {1, n_columns / n_groups, NULL};
-    const struct view *codes = read_words(packed, words, is_signed);
+    const struct view *codes = view_transpose(arena, read_words(packed, words, is_signed));
     if (zeros != NULL)
-        codes = view_combine(arena, codes, SUBTRACT, read_words(packed, zeros, is_signed), &sharing);
+        codes =
+            view_combine(arena, codes, SUBTRACT, view_transpose(arena, read_words(packed, zeros, is_signed)), &sharing);
     packed->unpacked->view = view_combine(arena, codes, MULTIPLY, view_transpose(arena, scales), &sharing);
     packed->unpacked->bits = 4;
     return true;
@@ -183,7 +207,8 @@ static bool unpack(struct packed *packed)
     if (is_mx && has_exponents && strcmp(weight->dtype->name, "U8") == 0)
         return unpack_mx(packed, weight, dtype);
     if ((strcmp(dtype, "int4") == 0 || strcmp(dtype, "uint4") == 0) && has_words && !has_exponents)
-        return unpack_integers(packed, weight, scale, *dtype == 'i');
+        return scale->rank == 1 ? unpack_rows(packed, weight, scale, *dtype == 'i')
+                                : unpack_integers(packed, weight, scale, *dtype == 'i');
     return packed_misfit(packed, own, weight, "quantization_config says '%.40s', which is not read so", dtype);
 }
 

@@ -196,7 +196,7 @@ static const struct {
 } read_keys[] = {
     {"fp8",
      {"weight_block_size", "fmt", "scale_fmt", "weight_dtype", "bits", "group_size", "qformat_weight", "store_dtype",
-      "mxfp4_block_size"}},
+      "mxfp4_block_size", "export" /* of Quark */}},
     {"mxfp8", {"weight_block_size", "fmt", "scale_fmt"}},
     {"fbgemm_fp8", {"weight_block_size"}},
     {"gptq",

@@ -5,6 +5,7 @@
  * .zero_point, for each row or for groups: (code - zero point) * scale. The subclass itself has the shape and the dtype
  * from before packing, and no values. Forms for one kind of processor, such as those of four bits, have another shape,
  * and are refused. */
+#include "base/text.h"
 #include "models/packings/packed.h"
 
 #include <inttypes.h>
@@ -109,10 +110,10 @@ const struct packing torchao_packing = {
 
 /* TorchAO in safetensors, as transformers saves it: a tensor subclass flattened into its inner tensors.
  *
- * A weight B.weight is B._weight_qdata, B._weight_scale and perhaps B._weight_zero_point, and the header's metadata
- * have the text of a JSON object under the key "B.weight": the class in `_type`, the class's data in `_data`, and the
- * names of the inner tensors. A block of `block_size`, for FP8 of any size, shares an element of
- * scale and zero point:
+ * A weight B.weight is B._weight_qdata, B._weight_scale and perhaps B._weight_zero_point, a parameter B.gate_up_proj
+ * is B._gate_up_proj_qdata and so on, and the header's metadata have the text of a JSON object under the key
+ * "B.weight": the class in `_type`, the class's data in `_data`, and the names of the inner tensors. A block of
+ * `block_size`, for FP8 of any size, shares an element of scale and zero point:
  *
  * Float8Tensor: code * scale. Int8Tensor and IntxUnpackedToInt8Tensor: (code - zero point) * scale. Int4Tensor: two
  * signed codes a byte, the first in the low half, code * scale + zero point, both transposed. A leading dimension of
@@ -122,10 +123,16 @@ const struct packing torchao_packing = {
 
 enum { MOST_RANK = 3 };
 
-static const char torchao_flat_own[] = "._weight_qdata", scale_suffix[] = "._weight_scale",
-                  zero_suffix[] = "._weight_zero_point";
+static const char torchao_flat_own[] = "_qdata", scale_suffix[] = "_scale", zero_suffix[] = "_zero_point";
 
-static const struct packing_key torchao_flat_keys[] = {{torchao_flat_own}, {0}};
+static const struct packing_key torchao_flat_keys[] = {{torchao_flat_own, .is_underscored = true}, {0}};
+
+static bool torchao_flat_is_key(const struct packing_input *input, const struct tensor *tensor)
+{
+    size_t length = tensor->name_length - strlen(torchao_flat_own);
+    const char *dot = text_last(tensor->name, length, '.'), *word = dot != NULL ? dot + 1 : tensor->name;
+    return *word == '_' && word + 1 < tensor->name + length;
+}
 
 static const struct kind {
     const char *name;
@@ -150,8 +157,10 @@ static bool check_known(struct packed *packed, const struct json *root)
                                        "act_quant_kwargs",
                                        "kernel_preference",
                                        "activation_dtype",
-                                       "activation_quantization"},
-                             *const parts[] = {"qdata", "scale", "zero_point"};
+                                       "activation_quantization",
+                                       "reduce_range"},
+                             *const parts[] = {"qdata", "scale", "zero_point", "act_quant_scale",
+                                               "act_quant_zero_point"};
     for (struct json_member member = {0}; json_next_member(json_get(root, "_data"), &member);) {
         bool is_known = json_is(member.value, JSON_NULL);
         for (size_t i = 0; i < sizeof data / sizeof *data; i++)
@@ -204,7 +213,7 @@ static const struct view *torchao_flat_spread(struct packed *packed, const char 
     for (unsigned i = 0; fits && i < rank; i++)
         fits = codes->shape[i] % factors->shape[i] == 0 &&
                (block == NULL || (json_u64(json_at(block, i), &side) && side == codes->shape[i] / factors->shape[i]));
-    if (!fits || (rank == MOST_RANK && factors->shape[0] != codes->shape[0])) {
+    if (!fits || (rank == MOST_RANK && factors->shape[0] != codes->shape[0] && factors->shape[1] != 1)) {
         packed_misfit(packed, suffix, factors, "it has no element for each block of the codes");
         return NULL;
     }
@@ -300,12 +309,17 @@ static bool torchao_flat_unpack(struct packed *packed)
     return good;
 }
 
+/* Of activations that are quantized with known scales. */
+static const char *const torchao_flat_beside[] = {"._weight_act_quant_scale", "._weight_act_quant_zero_point", NULL};
+
 const struct packing torchao_flat_packing = {
     .name = "torchao-safetensors",
     .titles = {"TorchAO"},
     .methods = {"torchao"},
     .summary = "TorchAO's FP8 and integers of 4 and 8 bits in safetensors",
     .place = IN_PLACE,
+    .beside = torchao_flat_beside,
     .keys = torchao_flat_keys,
+    .is_key = torchao_flat_is_key,
     .unpack = torchao_flat_unpack,
 };

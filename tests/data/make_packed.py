@@ -377,9 +377,10 @@ def scaled_and_rotated_inputs():
 def torchao_flat():
     """TorchAO's classes in safetensors; what each is, is in the header."""
     def flat(name, kind, block, tensors, expected, **data):
-        parts = {f"._weight_{part}": array for part, array in tensors.items()}
+        last = data.pop("last", "weight")
+        parts = {f"._{last}_{part}": array for part, array in tensors.items()}
         about = dict(_type=kind, _data=dict(block_size=block, dtype={"_type": "torch.dtype", "_data": "bfloat16"}, **data), _tensor_data_names=list(tensors))
-        write(name, dict(quant_method="torchao", quant_type={"default": {"_type": "X", "_version": 2}}), parts, expected, metadata={f"{BASE}.weight": json.dumps(about)})
+        write(name, dict(quant_method="torchao", quant_type={"default": {"_type": "X", "_version": 2}}), parts, expected, metadata={f"{BASE}.{last}": json.dumps(about)})
     w, s = f8((R, C)), scales(R, 1)
     flat("torchao-flat-float8", "Float8Tensor", [1, C], dict(qdata=w, scale=s), value(w) * s, mm_config=None)
     q, s, z = rng.integers(-128, 128, (R, C)).astype(np.int8), bf16(scales(R, 4)), rng.integers(-9, 9, (R, 4)).astype(np.int8)
@@ -446,13 +447,13 @@ def sinq():
         steps, least = ((rng.random((1, 4)) / 8 + 0.01).astype(np.float16) for _ in range(2))
         stored = {f".meta.{part}.x": numbers, f".meta.{part}.s": steps, f".meta.{part}.m": least}
         return stored, f32((numbers * f32(steps)).astype(np.float16).astype(f32) + f32(least)).astype(np.float16).astype(f32).reshape(-1, 1)
-    for bits, group in (4, 32), (3, 16):
+    for bits, group in (4, 32), (3, 16), (5, 16), (6, 32):
         rows = R * C // group
         q = rng.integers(0, 1 << bits, (rows, group))
         scale_parts, scale = factor("scale", rows)
         zero_parts, zero = factor("zero", rows)
         columns = (rng.random((1, C)) + 0.5).astype(np.float16)
-        slices = 2 if bits == 4 else 10
+        slices = {3: 10, 4: 2, 5: 6, 6: 5}[bits]
         height = -(-rows // slices)
         whole = np.zeros((height * slices, group), np.uint32)
         whole[:rows] = q
@@ -462,6 +463,18 @@ def sinq():
               (((f32(q) - zero) * scale).reshape(R, C) * f32(columns)).astype(f32))
 
 
+def later_forms():
+    """TorchAO's stack of experts with one scale, under a parameter's own name; and Quark's integers with a scale for each row."""
+    q, s = rng.integers(-128, 128, (2, R, C)).astype(np.int8), bf16(scales(1, 1, 1))
+    about = dict(_type="Int8Tensor", _data=dict(block_size=[2, R, C], dtype={"_type": "torch.dtype", "_data": "bfloat16"}, act_quant_kwargs=None, reduce_range=False),
+                 _tensor_data_names=["qdata", "scale"])
+    write("torchao-flat-experts", dict(quant_method="torchao"), {"._gate_up_proj_qdata": q, "._gate_up_proj_scale": s}, f32(q) * value(s), metadata={f"{BASE}.gate_up_proj": json.dumps(about)})
+    q, zero, s = rng.integers(0, 16, (R, C)), rng.integers(0, 16, (1, R)), scales(R)
+    words = lambda codes: sum(codes[:, at::8].astype(np.uint64) << 4 * i for i, at in enumerate((0, 2, 4, 6, 1, 3, 5, 7))).astype(np.uint32).view(np.int32)  # noqa: E731
+    config = dict(quant_method="quark", export=dict(weight_format="real_quantized", pack_method="reorder"), global_quant_config={"weight": dict(dtype="uint4", qscheme="per_channel", ch_axis=0)})
+    write("quark-uint4-rows", config, {".weight": words(q), ".weight_scale": s, ".weight_zero_point": words(zero)[0]}, (f32(q) - f32(zero).T) * s[:, None])
+
+
 CORPUS.mkdir(parents=True, exist_ok=True)
-for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat, mxfp6, quark, gemma, sinq):
+for make in (scaled, pack_quantized, gptq, bitnet, nvfp4, mxfp4, modelopt_int4, awq, bitsandbytes, hqq, mlx, quanto, mxfp4_experts, fp8_ranks, mlx_floats, comfy, scaled_and_rotated_inputs, torchao_flat, mxfp6, quark, gemma, sinq, later_forms):
     make()

@@ -2,9 +2,10 @@
  * torch.distributed.checkpoint's HuggingFaceStorageWriter(save_distributed=True) leaves without consolidation.
  *
  * A file is named shard-RANK-..., RANK from 1 on. DCP_SHARDING_INFO in its header tells at which element of the whole
- * each part begins; a tensor without an entry begins at its first. The size of a whole is where its last part ends, so
+ * each part begins; in a file without it, each begins at its first. The size of a whole is where its last part ends, so
  * nothing tells whether the last ranks are missing: the files of one rank alone are taken for a part of the model. Any
- * other gap is an error. Tensors are in the order of their names.
+ * other gap is an error. A rank may have several files, ...-model-FILE-of-FILES.safetensors, each with other tensors;
+ * some rank has each of them. Tensors are in the order of their names.
  * Source: torch/distributed/checkpoint/_hf_utils.py, hf_storage.py. */
 #include "base/checked.h"
 #include "base/text.h"
@@ -41,6 +42,44 @@ static unsigned long rank_of(const char *name)
     return *end == '-' && rank <= MAX_FILES ? rank : 0;
 }
 
+/* Reads the number after a text at *at, and moves *at behind it; 0: there is none. */
+static unsigned long number_after(const char **at, const char *text)
+{
+    char *end;
+    if (!text_starts_with(*at, text) || strspn(*at + strlen(text), "0123456789") == 0)
+        return 0;
+    unsigned long number = strtoul(*at + strlen(text), &end, 10);
+    *at = end;
+    return number <= MAX_FILES ? number : 0;
+}
+
+/* Reports whether some rank has each of the files that the names count; names without such numbers count one. */
+static bool check_files(struct reader *reader, struct error *error)
+{
+    unsigned long n_files = 0, missing = 0;
+    bool *has = memory_alloc((MAX_FILES + 1) * sizeof *has), agree = true;
+    memset(has, 0, (MAX_FILES + 1) * sizeof *has);
+    for (size_t i = 0; i < reader->input->list.count; i++) {
+        const char *at = reader->input->list.entries[i].name;
+        if (rank_of(at) == 0 || number_after(&at, beginning) == 0)
+            continue;
+        unsigned long file = number_after(&at, "-model-"), files = file > 0 ? number_after(&at, "-of-") : 0;
+        agree = agree && (n_files == 0 || files == n_files) && file <= files;
+        n_files = files;
+        has[file] = true;
+    }
+    for (unsigned long file = n_files; file > 0; file--)
+        missing = has[file] ? missing : file;
+    free(has);
+    if (!agree)
+        return error_set(error, "%s: the files are of different numbers of files", reader->input->path);
+    if (missing > 0)
+        checkpoint_lacks(reader->checkpoint, reader->options,
+                         "no process has file %lu of %lu (shard-*-model-%05lu-of-%05lu.safetensors)", missing, n_files,
+                         missing, n_files);
+    return true;
+}
+
 static enum probe parts_probe(const struct input *input)
 {
     bool any = false;
@@ -60,14 +99,20 @@ static bool refuse(const struct tensor *tensor, const char *reason, struct error
     return error_set(error, "tensor '%s': %s", shown, reason);
 }
 
-/* Returns where a part begins, by its entry {"saved_offsets": [...]}; NULL, with an error, if that is not valid. */
-static const uint64_t *first_of(struct reader *reader, const struct tensor *part, const struct json *entry,
+/* Returns where a part begins, by its entry {"saved_offsets": [...]}; NULL, with an error, if that is not valid.
+ * `places` NULL: it begins at the first element. */
+static const uint64_t *first_of(struct reader *reader, const struct tensor *part, const struct json *places,
                                 struct error *error)
 {
+    const struct json *entry = json_get_n(places, part->name, part->name_length);
     uint64_t *first = arena_array(reader->checkpoint->arena, part->rank + 1U, sizeof *first);
     memset(first, 0, (part->rank + 1U) * sizeof *first);
-    if (entry == NULL)
+    if (places == NULL)
         return first;
+    if (entry == NULL) {
+        refuse(part, "DCP_SHARDING_INFO does not tell where it begins", error);
+        return NULL;
+    }
     const struct json *offsets = json_get(entry, "saved_offsets");
     bool valid = json_is(offsets, JSON_ARRAY) && json_count(offsets) == part->rank;
     size_t i = 0;
@@ -78,18 +123,18 @@ static const uint64_t *first_of(struct reader *reader, const struct tensor *part
     return valid ? first : NULL;
 }
 
-/* Sets where the parts of a file begin, which are those from `start` on. */
+/* Sets where the parts of a file begin, which are those from `start` on. `places` NULL: the file does not tell. */
 static bool set_firsts(struct reader *reader, const char *places, size_t start, struct error *error)
 {
-    struct json_document *document = json_parse(places, strlen(places), error);
-    if (document == NULL)
+    struct json_document *document = places != NULL ? json_parse(places, strlen(places), error) : NULL;
+    if (places != NULL && document == NULL)
         return error_prefix(error, "DCP_SHARDING_INFO");
+    const struct json *root = document != NULL ? json_root(document) : NULL;
     bool good = true;
     reader->firsts = memory_resize(reader->firsts, (reader->parts->n_tensors + 1) * sizeof *reader->firsts);
     for (size_t i = start; good && i < reader->parts->n_tensors; i++) {
         const struct tensor *part = &reader->parts->tensors[i];
-        const struct json *entry = json_get_n(json_root(document), part->name, part->name_length);
-        reader->firsts[i] = first_of(reader, part, entry, error);
+        reader->firsts[i] = first_of(reader, part, root, error);
         good = reader->firsts[i] != NULL;
     }
     json_free(document);
@@ -106,7 +151,7 @@ static bool read_file(struct reader *reader, const char *name, struct error *err
     checkpoint_add_source(reader->checkpoint, file);
     if (!safetensors_read_parts(reader->checkpoint, file, reader->parts, reader->options, &places, error))
         return false;
-    if (!set_firsts(reader, places != NULL ? places : "{}", start, error))
+    if (!set_firsts(reader, places, start, error))
         return error_prefix(error, "%s", name);
     return true;
 }
@@ -127,6 +172,8 @@ static bool read_files(struct reader *reader, struct error *error)
         if (!read_file(reader, name, error))
             return false;
     }
+    if (!check_files(reader, error))
+        return false;
     if (last == 1)
         checkpoint_lacks(reader->checkpoint, reader->options,
                          "the parts of tensors that one process saved; nothing tells whether there were more");
@@ -138,9 +185,12 @@ static bool read_files(struct reader *reader, struct error *error)
     return true;
 }
 
-static bool is_empty(const struct tensor *part)
+static bool is_empty(const uint64_t *shape, unsigned rank)
 {
-    return tensor_elements(part) == 0;
+    bool any = false;
+    for (unsigned i = 0; i < rank; i++)
+        any = any || shape[i] == 0;
+    return any;
 }
 
 /* Returns the shape of the whole, whose parts those of the indices are; NULL, with an error, if they disagree. */
@@ -181,13 +231,17 @@ static bool add_whole(struct reader *reader, const uint32_t *indices, size_t n, 
     if (!is_stored) {
         struct tile *tiles = memory_alloc(n * sizeof *tiles);
         const char *reason = "its parts have no elements";
+        const struct view *view = NULL;
         size_t n_tiles = 0;
         for (size_t i = 0; i < n; i++) {
             const struct tensor *part = &reader->parts->tensors[indices[i]];
-            if (!is_empty(part))
+            if (!is_empty(part->shape, part->rank))
                 tiles[n_tiles++] = (struct tile){tensor_view(part, arena), reader->firsts[indices[i]]};
         }
-        const struct view *view = n_tiles > 0 ? tiles_join(arena, tiles, n_tiles, whole.rank, shape, &reason) : NULL;
+        if (n_tiles > 0)
+            view = tiles_join(arena, tiles, n_tiles, whole.rank, shape, &reason);
+        else if (is_empty(shape, whole.rank))
+            view = view_literal(arena, whole.dtype, whole.rank, shape, "");
         free(tiles);
         if (view == NULL)
             return refuse(&whole, reason, error);

@@ -746,7 +746,7 @@ def make_parts(folder):
     for name, chosen, move in (("whole", (0, 1, 2), 0), ("missing", (0, 2), 0), ("moved", (0, 1, 2), 1)):
         os.makedirs(f"{folder}/{name}")
         for rank in chosen:
-            info = {key: {"saved_offsets": [i + move * (rank == 2) for i in at]} for key, (_, at) in ranks[rank].items() if key != "c"}
+            info = {key: {"saved_offsets": [i + move * (rank == 2) for i in at]} for key, (_, at) in ranks[rank].items()}
             metadata = {"format": "pt", "DCP_VERSION": "1.0", "DCP_SHARDING_INFO": json.dumps(info)}
             file = f"{folder}/{name}/shard-{rank + 1:05d}-model-00001-of-00001.safetensors"
             safetensors(file, metadata, **{key: numpy.array(part, order="C") for key, (part, _) in ranks[rank].items()})

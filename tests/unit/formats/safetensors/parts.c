@@ -73,11 +73,11 @@ static void joined(void)
                    "s", "", "8", "9") "," U8("v", "2", "9", "11"),
                "{" AT("c", "0,1") "," AT("odd", "3") "," AT("r", "2,0") "," AT("s", "") "," AT("v", "0") "}", 11);
     CHECK_TEXT(outcome(&plain), "c[2,3] 4 2 3 5 4 5; odd[5] 6 7 8 6 7; r[3,2] 0 1 2 3 0 1; s 8; v[2] 9 10");
-    /* a part that is empty, and a tensor without an entry */
+    /* a part that is empty, and a tensor whose parts all are */
     begin();
-    write_file(1, U8("a", "2,2", "0", "4") "," U8("b", "1", "4", "5"), "{" AT("a", "0,0") "}", 5);
-    write_file(2, U8("a", "0,2", "0", "0"), "{" AT("a", "2,0") "}", 0);
-    CHECK_TEXT(outcome(&plain), "a[2,2] 0 1 2 3; b[1] 4");
+    write_file(1, U8("a", "2,2", "0", "4") "," U8("b", "2,0", "4", "4"), "{" AT("a", "0,0") "," AT("b", "0,0") "}", 4);
+    write_file(2, U8("a", "0,2", "0", "0") "," U8("b", "1,0", "0", "0"), "{" AT("a", "2,0") "," AT("b", "2,0") "}", 0);
+    CHECK_TEXT(outcome(&plain), "a[2,2] 0 1 2 3; b[3,0]");
     /* one process: nothing tells whether it is all */
     begin();
     write_file(1, U8("a", "1,2", "0", "2"), "{" AT("a", "0,0") "}", 2);
@@ -101,12 +101,14 @@ static void refused(void)
         {U8("a", "1,2", "0", "2"), "{" AT("a", "18446744073709551615,0") "}", "the size of the whole overflows"},
         {U8("a", "1,2", "0", "2"), "{" AT("a", "4294967296,4294967296") "}", "the size of the whole overflows"},
         {U8("a", "1,2", "0", "2"), "{", "DCP_SHARDING_INFO"},
-        {U8("a", "1,2", "0", "2"), "[]", "m: tensor 'a': "},
+        {U8("a", "1,2", "0", "2"), "[]", "tensor 'a': DCP_SHARDING_INFO does not tell where it begins"},
+        {U8("b", "1,2", "0", "2"), "{" AT("a", "2,0") "}", "tensor 'b': DCP_SHARDING_INFO does not tell where it begi"},
+        {U8("b", "0,2", "0", "0"), "{" AT("b", "1,0") "}", "tensor 'b': its parts have no elements"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         begin();
         write_file(1, U8("a", "2,2", "0", "4"), "{" AT("a", "0,0") "}", 4);
-        write_file(2, rows[i].tensors, rows[i].places, 2);
+        write_file(2, rows[i].tensors, rows[i].places, strstr(rows[i].tensors, "[0,0]") != NULL ? 0 : 2);
         const char *message = outcome(&plain);
         CHECK_NAMED(strstr(message, rows[i].reason) != NULL, message);
     }
@@ -114,6 +116,35 @@ static void refused(void)
     write_file(1, U8("a", "2,2", "0", "4"), "{" AT("a", "0,0") "}", 4);
     write_file(3, U8("a", "2,2", "0", "4"), "{" AT("a", "2,0") "}", 4);
     CHECK_TEXT(outcome(&plain), "m: the files of rank 2 are missing (shard-00002-...)");
+    begin();
+}
+
+/* Each rank has several files, of which those with the numbers in `names` are written. */
+static void counted(const char *names, const char *reason)
+{
+    char path[64];
+    unsigned rank, file, files;
+    for (const char *at = names; at != NULL; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        CHECK(sscanf(at, "%u-%u/%u", &rank, &file, &files) == 3);
+        snprintf(path, sizeof path, "m/shard-%05u-model-%05u-of-%05u.safetensors", rank, file, files);
+        struct buffer header = {0};
+        buffer_printf(&header,
+                      "{\"__metadata__\":{\"DCP_SHARDING_INFO\":\"{" AT(
+                          "t%u", "%u") "}\"},"
+                                       "\"t%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+                      file, rank - 1, file);
+        files_write_safetensors(path, (const char *)header.bytes, header.length, 1);
+        buffer_free(&header);
+    }
+    const char *message = outcome(&plain);
+    CHECK_NAMED(strstr(message, reason) != NULL, message);
+    for (const char *at = names; at != NULL; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        sscanf(at, "%u-%u/%u", &rank, &file, &files);
+        snprintf(path, sizeof path, "m/shard-%05u-model-%05u-of-%05u.safetensors", rank, file, files);
+        remove(path);
+    }
 }
 
 int main(void)
@@ -122,6 +153,10 @@ int main(void)
     mkdir("m", 0700);
     joined();
     refused();
+    counted("1-1/2 1-2/2 2-1/2 2-2/2", "t1[2] 0 0; t2[2] 0 0");
+    counted("1-1/2 2-1/2", "incomplete: no process has file 2 of 2 (shard-*-model-00002-of-00002.safetensors)");
+    counted("1-1/2 1-2/2 2-1/3", "m: the files are of different numbers of files");
+    counted("1-3/2 2-1/2", "m: the files are of different numbers of files");
     files_remove();
     return check_done();
 }

@@ -25,10 +25,12 @@ static bool is_key(const struct packing_input *input, const struct tensor *tenso
 
 enum { MOST_EXPRESSIONS = 64, MOST_BYTES = 1024, MOST_STEPS = 100000 };
 
-/* Looks for an expression in a module's name. Fails if it is invalid, or takes too long. */
+/* Finds where in a module's name an expression matches; *ret_at is SIZE_MAX where it does not. Fails if it is invalid,
+ * or takes too long. */
 static bool look_for(const struct packed *packed, const struct json_member *expression, const char *name,
-                     bool *ret_found)
+                     size_t *ret_at)
 {
+    *ret_at = SIZE_MAX;
     pcre2_code *regex = NULL;
     int result = PCRE2_ERROR_NOMATCH - 1;
     if (expression->key_length <= MOST_BYTES)
@@ -38,33 +40,37 @@ static bool look_for(const struct packed *packed, const struct json_member *expr
         pcre2_match_context *context = regex_match_context();
         pcre2_set_match_limit(context, MOST_STEPS);
         result = pcre2_match(regex, (PCRE2_SPTR)name, strlen(name), 0, 0, data, context);
+        if (result >= 0)
+            *ret_at = pcre2_get_ovector_pointer(data)[0];
         pcre2_match_context_free(context);
         pcre2_match_data_free(data);
         pcre2_code_free(regex);
     }
-    *ret_found = result >= 0;
     return result >= PCRE2_ERROR_NOMATCH ||
            error_set(packed->error, "the expression '%.60s' of module_quant_configs cannot be looked for",
                      expression->key);
 }
 
-/* Gets the bits that the configuration says; the first expression that finds the module's name decides. */
+/* Gets the bits that the configuration says. The expressions are alternatives of one: that which matches earliest in
+ * the module's name decides, and of several at one place the first. */
 static bool find_bits(const struct packed *packed, uint64_t *ret_bits)
 {
     enum { USUAL = 4 };
-    const struct json *config = packed->input->config, *chosen = config;
+    const struct json *config = packed->input->config, *chosen = NULL;
     const char *module = arena_strndup(packed->input->scratch, packed->key->name, packed->stem);
     const struct json *expressions = json_get(config, "module_quant_configs");
-    bool found = false;
+    size_t at, earliest = SIZE_MAX;
     if (json_count(expressions) > 0 || json_count_members(expressions) > MOST_EXPRESSIONS)
         return error_set(packed->error, "module_quant_configs is not an object of up to %d expressions",
                          MOST_EXPRESSIONS);
-    for (struct json_member each = {0}; !found && json_next_member(expressions, &each);) {
-        if (!look_for(packed, &each, module, &found))
+    for (struct json_member each = {0}; json_next_member(expressions, &each);) {
+        if (!look_for(packed, &each, module, &at))
             return false;
-        chosen = found ? each.value : chosen;
+        chosen = at < earliest ? each.value : chosen;
+        earliest = at < earliest ? at : earliest;
     }
     *ret_bits = USUAL;
+    json_u64(json_get(config, "num_bits"), ret_bits);
     json_u64(json_get(chosen, "num_bits"), ret_bits);
     return *ret_bits == 2 || *ret_bits == 4 || *ret_bits == 8 ||
            error_set(packed->error, "num_bits %" PRIu64 " is not supported", *ret_bits);

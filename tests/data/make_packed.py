@@ -464,7 +464,8 @@ def sinq():
 
 
 def later_forms():
-    """TorchAO's stack of experts with one scale, under a parameter's own name; and Quark's integers with a scale for each row."""
+    """TorchAO's stack of experts with one scale, under a parameter's own name; and Quark's integers with a scale for each row; and Gemma's
+    expressions, of which the one that matches earliest in the name decides, and may leave the bits as they are."""
     q, s = rng.integers(-128, 128, (2, R, C)).astype(np.int8), bf16(scales(1, 1, 1))
     about = dict(_type="Int8Tensor", _data=dict(block_size=[2, R, C], dtype={"_type": "torch.dtype", "_data": "bfloat16"}, act_quant_kwargs=None, reduce_range=False),
                  _tensor_data_names=["qdata", "scale"])
@@ -473,6 +474,9 @@ def later_forms():
     words = lambda codes: sum(codes[:, at::8].astype(np.uint64) << 4 * i for i, at in enumerate((0, 2, 4, 6, 1, 3, 5, 7))).astype(np.uint32).view(np.int32)  # noqa: E731
     config = dict(quant_method="quark", export=dict(weight_format="real_quantized", pack_method="reorder"), global_quant_config={"weight": dict(dtype="uint4", qscheme="per_channel", ch_axis=0)})
     write("quark-uint4-rows", config, {".weight": words(q), ".weight_scale": s, ".weight_zero_point": words(zero)[0]}, (f32(q) - f32(zero).T) * s[:, None])
+    q = rng.integers(0, 16, (R, C))
+    config = dict(quant_method="gemma", num_bits=4, module_quant_configs={r"mlp\.": {"num_bits": 2}, r"layers\.0": {}, r"\.0\.": {"num_bits": 2}})
+    write("gemma-int4-earliest", config, {".weight": pack(q, 4, 8), ".weight_scale": s[:, None]}, f32(q - 8) * s[:, None])
 
 
 CORPUS.mkdir(parents=True, exist_ok=True)

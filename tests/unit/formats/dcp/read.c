@@ -242,6 +242,16 @@ static void check_faults(void)
     CHECK(strstr(described, "REDUCE of os.system") != NULL);
     free(described);
     check(&whole, 1, EACH_TWICE, &model_only, ".metadata: tensor 'w': its pieces leave a gap or overlap");
+    write_checkpoint(&whole, 1, NO_FAULT);
+    long size = file_size("c/__0_0.distcp");
+    char *text = calloc(1, (size_t)size);
+    strcpy(text, "\x18");
+    strcpy(text + 8, "{\"w\":{\"dtype\":\"F32\"");
+    files_write("c/__0_0.distcp", text, (size_t)size);
+    free(text);
+    described = archive_describe("c", &model_only);
+    CHECK(strncmp(described, "__0_0.distcp, from byte 0: safetensors, as FileSystemWriter writes them", 71) == 0);
+    free(described);
 }
 
 /* The state of an optimizer, and keys that all names share. */

@@ -1,5 +1,6 @@
-/* Regular expressions of PCRE2 whose memory comes from base/arena.h: running out of it ends the work, instead of
- * looking like an invalid pattern or like no match. The results are freed by PCRE2's own functions. */
+/* Regular expressions of PCRE2 whose memory comes from base/arena.h: running out of it ends the work, once PCRE2
+ * has returned, instead of looking like an invalid pattern or like no match. The results are freed by PCRE2's own
+ * functions. */
 #pragma once
 
 #include <stddef.h>
@@ -15,3 +16,7 @@ pcre2_code *regex_compile(const char *pattern, size_t length, uint32_t options, 
 pcre2_match_data *regex_match_data(uint32_t n_groups);
 
 pcre2_match_context *regex_match_context(void);
+
+/* Calls pcre2_match(). */
+int regex_match(const pcre2_code *code, const char *text, size_t length, size_t from, uint32_t options,
+                pcre2_match_data *match, pcre2_match_context *limits);

@@ -66,7 +66,7 @@ static void reading_end(struct reading *reading)
 static enum yaml_type plain_type(const struct reading *reading, const char *text, size_t length)
 {
     for (size_t i = 0; i < N_SCALAR_TYPES; i++)
-        if (pcre2_match(reading->patterns[i], (PCRE2_SPTR)text, length, 0, 0, reading->match, NULL) >= 0)
+        if (regex_match(reading->patterns[i], text, length, 0, 0, reading->match, NULL) >= 0)
             return scalar_types[i].type;
     return YAML_STRING;
 }

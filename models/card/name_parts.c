@@ -127,7 +127,7 @@ static void rules_free(struct rules *rules)
 
 static bool holds(const struct rules *rules, enum name_rule rule, const char *text, size_t length)
 {
-    return pcre2_match(rules->codes[rule], (PCRE2_SPTR)text, length, 0, 0, rules->match, NULL) >= 0;
+    return regex_match(rules->codes[rule], text, length, 0, 0, rules->match, NULL) >= 0;
 }
 
 enum { BASENAME = 1, SIZE_LABEL = 2, FINETUNE = 4, VERSION = 8, QUANTIZATION = 16 };

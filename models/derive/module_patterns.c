@@ -116,7 +116,7 @@ bool module_patterns_find(const struct module_patterns *patterns, const char *mo
         const struct module_pattern *item = &patterns->items[i];
         int result = PCRE2_ERROR_NOMATCH;
         if (item->code != NULL)
-            result = pcre2_match(item->code, (PCRE2_SPTR)module, length, 0, 0, patterns->match, patterns->limits);
+            result = regex_match(item->code, module, length, 0, 0, patterns->match, patterns->limits);
         if (result >= 0 || (item->code == NULL && matches_plainly(item, module, length)))
             *ret_value = item->value;
         else if (result != PCRE2_ERROR_NOMATCH)

@@ -61,9 +61,8 @@ bool ct_is_ignored(const struct ct_ignored *ignored, const char *module, size_t 
 {
     for (size_t i = 0; i < ignored->n_patterns; i++) {
         const struct pattern *pattern = &ignored->patterns[i];
-        if (pattern->name != NULL
-                ? strlen(pattern->name) == length && memcmp(module, pattern->name, length) == 0
-                : pcre2_match(pattern->code, (PCRE2_SPTR)module, length, 0, 0, ignored->match, NULL) >= 0)
+        if (pattern->name != NULL ? strlen(pattern->name) == length && memcmp(module, pattern->name, length) == 0
+                                  : regex_match(pattern->code, module, length, 0, 0, ignored->match, NULL) >= 0)
             return true;
     }
     return false;

@@ -39,7 +39,7 @@ static bool look_for(const struct packed *packed, const struct json_member *expr
         pcre2_match_data *data = regex_match_data(1);
         pcre2_match_context *context = regex_match_context();
         pcre2_set_match_limit(context, MOST_STEPS);
-        result = pcre2_match(regex, (PCRE2_SPTR)name, strlen(name), 0, 0, data, context);
+        result = regex_match(regex, name, strlen(name), 0, 0, data, context);
         if (result >= 0)
             *ret_at = pcre2_get_ovector_pointer(data)[0];
         pcre2_match_context_free(context);

@@ -254,7 +254,7 @@ bool quantize_options_check(const struct quantize_options *options, struct error
 static const struct dtype *overridden(const struct overrides *overrides, const char *name)
 {
     for (size_t i = 0; i < overrides->n_items; i++)
-        if (pcre2_match(overrides->items[i].pattern, (PCRE2_SPTR)name, strlen(name), 0, 0, overrides->match, NULL) >= 0)
+        if (regex_match(overrides->items[i].pattern, name, strlen(name), 0, 0, overrides->match, NULL) >= 0)
             return overrides->items[i].type;
     return NULL;
 }

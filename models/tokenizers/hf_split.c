@@ -413,8 +413,8 @@ static bool match_once(const struct cutter *cutter, const struct segment *segmen
         if (!work_spend(cutter->out->work, limit * (segment->length / 256 + 1), error))
             return error_prefix(error, "a pattern of the pre-tokenizer takes too long");
         pcre2_set_match_limit(cut->limits, limit);
-        *ret_found = pcre2_match(cut->pattern, (PCRE2_SPTR)segment->text, segment->length, from, PCRE2_NO_UTF_CHECK,
-                                 cut->match, cut->limits);
+        *ret_found = regex_match(cut->pattern, segment->text, segment->length, from, PCRE2_NO_UTF_CHECK, cut->match,
+                                 cut->limits);
         limit *= 4;
     } while (*ret_found == PCRE2_ERROR_MATCHLIMIT);
     if (*ret_found >= 0 || *ret_found == PCRE2_ERROR_NOMATCH)

@@ -7,6 +7,7 @@
 struct allowance {
     size_t left;
     bool exceeded;
+    size_t lacking; /* bytes that could not be had: the work ends once protobuf-c has returned */
 };
 
 static void *allocate(void *context, size_t size)
@@ -16,7 +17,10 @@ static void *allocate(void *context, size_t size)
     if (allowance->exceeded)
         return NULL;
     allowance->left -= size;
-    return memory_alloc(size);
+    void *memory = memory_try(NULL, size);
+    if (memory == NULL)
+        allowance->lacking = size;
+    return memory;
 }
 
 static void release(void *context, void *memory)
@@ -32,10 +36,12 @@ enum vocab_result sentencepiece_load(const struct checkpoint *checkpoint, const 
     char *bytes = document_text(checkpoint, name, &length, &absent, error);
     if (bytes == NULL)
         return absent ? VOCAB_ABSENT : VOCAB_FAILED;
-    struct allowance allowance = {SENTENCEPIECE_MEMORY * length, false};
+    struct allowance allowance = {SENTENCEPIECE_MEMORY * length, false, 0};
     ProtobufCAllocator allocator = {allocate, release, &allowance};
     sentencepiece_model *model = wfs__sentencepiece__model__unpack(&allocator, length, (const uint8_t *)bytes);
     free(bytes);
+    if (model == NULL && allowance.lacking > 0)
+        memory_exhausted(allowance.lacking);
     if (model == NULL || model->n_pieces == 0) {
         sentencepiece_free(model);
         if (allowance.exceeded)

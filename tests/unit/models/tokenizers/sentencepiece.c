@@ -1,11 +1,14 @@
 /* Vocabularies that a small file makes large: refused with a reason, before anything is made. */
 #include "formats/checkpoint_builder.h"
 
+#include "base/attempt.h"
+#include "models/sentencepiece_model.pb-c.h"
 #include "models/tokenizers/vocab.h"
 #include "sources/location.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
+#include "tests/unit/lack.h"
 
 /* Reports whether the vocabulary of the side files is made; *error says why not. */
 static bool add(const struct vocab *vocab, const char *const files[], size_t n_files, const char *config,
@@ -71,11 +74,55 @@ static void padding(void)
     CHECK(add(&xlmr_vocab, json_files, 1, "{\"vocab_size\":100}", 128, &error));
 }
 
+static int n_entered, n_returned;
+
+/* In place of protobuf-c's function, which it calls. */
+ProtobufCMessage *protobuf_c_message_unpack(const ProtobufCMessageDescriptor *descriptor, ProtobufCAllocator *allocator,
+                                            size_t length, const uint8_t *bytes)
+{
+    static ProtobufCMessage *(*theirs)(const ProtobufCMessageDescriptor *, ProtobufCAllocator *, size_t,
+                                       const uint8_t *);
+    lack_find("protobuf_c_message_unpack", &theirs);
+    n_entered++;
+    ProtobufCMessage *message = theirs(descriptor, allocator, length, bytes);
+    n_returned++;
+    return message;
+}
+
+static void add_pieces(void *context)
+{
+    struct error error;
+    *(bool *)context = add(&spm_vocab, model_files, 1, "{}", 0, &error);
+    CHECK_TEXT(error.message, "");
+}
+
+/* Memory that runs out while protobuf-c reads: the work ends once it has returned. */
+static void lack_of_memory(void)
+{
+    bool is_added = false;
+    int n_failed = 0;
+    struct error error;
+    write_pieces("\x0a\x09\x0a\x02zz\x15\x00\x00\x80\x3f", 11, 4);
+    if (!lack_is_possible()) {
+        check_skip("lack of memory", "no allocation can be made to fail here");
+        return;
+    }
+    for (bool is_done = false; !is_done; n_failed += !is_done) {
+        lack_of(n_failed);
+        is_done = attempt(add_pieces, &is_added, &error);
+        lack_of(-1);
+        CHECK_NAMED(is_done || strstr(error.message, "out of memory") != NULL, error.message);
+        CHECK(n_entered == n_returned);
+    }
+    CHECK(is_added && n_entered > 5); /* the model, its pieces and their texts */
+}
+
 int main(void)
 {
     files_begin();
     empty_pieces();
     padding();
+    lack_of_memory();
     files_remove();
     return check_done();
 }

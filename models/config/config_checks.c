@@ -1,35 +1,15 @@
 #include "models/config/config_class.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Classes that check rope_scaling; those in the second list do not take `type` for rope_type. */
-static const char *const checks_rope[] = {"llama",
-                                          "smollm3",
-                                          "arcee",
-                                          "qwen2",
-                                          "qwen2_moe",
-                                          "qwen3",
-                                          "qwen3_moe",
-                                          "qwen2_vl_text",
-                                          "qwen2_5_omni_text",
-                                          "glm4_moe",
-                                          "glm4v_text",
-                                          "ernie4_5",
-                                          "seed_oss",
-                                          "qwen3_omni_moe_text",
-                                          "glm4v_moe_text",
-                                          "ernie4_5_moe",
-                                          "phimoe",
-                                          "apertus",
-                                          "phi",
-                                          "gpt_neox",
-                                          "stablelm",
-                                          "starcoder2",
-                                          "olmoe",
-                                          "gpt_oss",
-                                          "deepseek_v2",
-                                          "deepseek_v3",
-                                          NULL};
+static const char *const checks_rope[] = {
+    "phimoe", /* which has rope_type alone */
+    "llama",          "smollm3",           "arcee",       "qwen2",       "qwen2_moe", "qwen3",    "qwen3_moe",
+    "qwen2_vl_text",  "qwen2_5_omni_text", "glm4_moe",    "glm4v_text",  "ernie4_5",  "seed_oss", "qwen3_omni_moe_text",
+    "glm4v_moe_text", "ernie4_5_moe",      "apertus",     "phi",         "gpt_neox",  "stablelm", "starcoder2",
+    "olmoe",          "gpt_oss",           "deepseek_v2", "deepseek_v3", NULL};
 static const char *const checks_rope_type[] = {
     "qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_next", "gemma3_text", "gemma3n_text",     "olmo3",
     "granite",       "granitemoe",        "cohere",     "cohere2",     "granitemoeshared", NULL};
@@ -89,11 +69,23 @@ bool config_is_shown(const struct json *config)
     return quantization == NULL || json_is(quantization, JSON_OBJECT);
 }
 
+/* Returns the number of layers that the object says, or else the class's default; 0: neither. */
+static uint64_t count_layers(const struct config_class *class, const struct json *config)
+{
+    static const char name[] = "'num_hidden_layers': ";
+    const struct json *given = json_get(config, "num_hidden_layers");
+    const char *at = given == NULL ? strstr(class->defaults, name) : NULL;
+    uint64_t n_layers = 0;
+    if (at != NULL)
+        return strtoull(at + strlen(name), NULL, 10);
+    json_u64(given, &n_layers);
+    return n_layers;
+}
+
 static bool takes_layers(const struct config_class *class, const struct json *config)
 {
     static const char *const names[] = {"full_attention", "sliding_attention", "chunked_attention", "linear_attention"};
     const struct json *types = json_get(config, "layer_types");
-    uint64_t n_layers;
     if (!json_is(types, JSON_ARRAY) || !is_among(checks_layers, class))
         return true;
     for (const struct json *type = json_first(types); type != NULL; type = json_next(type)) {
@@ -103,11 +95,17 @@ static bool takes_layers(const struct config_class *class, const struct json *co
         if (!is_known)
             return false;
     }
-    return !json_u64(json_get(config, "num_hidden_layers"), &n_layers) || n_layers == json_count(types);
+    uint64_t n_layers = count_layers(class, config);
+    return n_layers == 0 || n_layers == json_count(types);
 }
 
 bool config_class_takes(const struct config_class *class, const struct json *config)
 {
     return config_is_shown(config) && takes_rope(class, json_get(config, "rope_scaling")) &&
            takes_layers(class, config);
+}
+
+bool config_class_takes_type(const struct config_class *class)
+{
+    return is_among(checks_rope + 1, class);
 }

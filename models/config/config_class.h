@@ -56,3 +56,6 @@ bool config_is_shown(const struct json *config);
 /* Reports whether the class takes the object: rope_scaling has the keys that its kind needs, and layer_types has known
  * names, one for each layer. */
 bool config_class_takes(const struct config_class *class, const struct json *config);
+
+/* Reports whether the class takes `type` of rope_scaling for rope_type, even if both are there. */
+bool config_class_takes_type(const struct config_class *class);

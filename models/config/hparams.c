@@ -94,10 +94,33 @@ const struct json *hparams_find(const struct hparams *hparams, const char *keys)
     return NULL;
 }
 
+bool hparams_truth(const struct json *value)
+{
+    double number;
+    size_t length;
+    if (json_double(value, &number))
+        return number != 0;
+    if (json_string(value, &length) != NULL)
+        return length != 0;
+    return json_is(value, JSON_TRUE) || json_first(value) != NULL || json_count_members(value) > 0;
+}
+
 static const struct json *rope_parameters(const struct hparams *hparams)
 {
     const struct json *parameters = hparams_find(hparams, "rope_parameters|rope_scaling");
     return json_is(parameters, JSON_OBJECT) ? parameters : NULL;
+}
+
+/* Returns the kind of rope; NULL: none. Some classes of transformers rename `type` of rope_scaling before the converter
+ * sees it, whatever rope_type is. */
+static const struct json *rope_type(const struct hparams *hparams, const struct json *parameters)
+{
+    const struct json *type = json_get(parameters, "rope_type"), *older = json_get(parameters, "type");
+    bool is_renamed = type == NULL;
+    for (size_t i = 0; i < hparams->n_layers && hparams_get(hparams, "rope_parameters") == NULL; i++)
+        if (get_in_layer(&hparams->layers[i], "rope_scaling") == parameters)
+            is_renamed |= hparams->layers[i].class != NULL && config_class_takes_type(hparams->layers[i].class);
+    return older != NULL && is_renamed ? older : type;
 }
 
 static bool rope_is_per_attention(const struct json *parameters)
@@ -119,10 +142,12 @@ const struct json *hparams_rope(const struct hparams *hparams, const char *key)
                       *indexed = json_get(parameters, "indexed_attention"); /* transformers 5's name for it */
     full = full != NULL ? full : indexed;
     const struct json *value = json_get(full ? full : parameters, key);
-    if (value != NULL || rope_is_per_attention(parameters))
+    if (rope_is_per_attention(parameters))
         return value;
     if (strcmp(key, "rope_type") == 0)
-        return json_get(parameters, "type");
+        return full != NULL ? value : rope_type(hparams, parameters);
+    if (value != NULL)
+        return value;
     for (size_t i = 0; i < sizeof mirrored / sizeof *mirrored; i++)
         if (strcmp(mirrored[i].key, key) == 0)
             return hparams_find(hparams, mirrored[i].sources);

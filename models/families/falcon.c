@@ -28,7 +28,8 @@ static uint64_t count_key_heads(const struct hparams *hparams, uint64_t n_heads)
     struct error unused;
     uint64_t n_kv_heads;
     const struct json *share = hparams_get(hparams, "multi_query");
-    if (!hparams_count(hparams, KV_HEAD_COUNT, 1, MAX_HEADS, &n_kv_heads, &unused))
+    if (!hparams_count(hparams, "num_kv_heads|n_head_kv|num_key_value_heads|n_kv_heads", 1, MAX_HEADS, &n_kv_heads,
+                       &unused))
         return json_bool(share, true) ? 1 : n_heads;
     bool is_new = json_bool(hparams_get(hparams, "new_decoder_architecture"), false);
     return n_kv_heads == n_heads && json_bool(share, false) && !is_new ? 1 : n_kv_heads;

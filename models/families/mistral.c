@@ -44,6 +44,7 @@ const struct family mistral3_family = {
     .forms = CONFIG_FORMS({"Ministral3ForCausalLM", "ministral3", "key:attention.temperature_scale",
                            CONFIG_TABLES(silu_rows, config_stretched_rows), HALF_NOTE},
                           {"MistralForCausalLM", "mistral", NULL, CONFIG_TABLES(silu_rows, no_window_rows), HALF_NOTE}),
+    .dimensions = {llama_dimensions},
     .keys = {base_keys, llama_keys, KEYS({.emit = emit_stretching})},
     .vocabs = {&spm_vocab, &llama_hf_vocab, &bpe_vocab, &tekken_vocab},
     .add_extras = add_rope_freqs,

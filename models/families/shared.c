@@ -375,20 +375,25 @@ bool emit_pooling_type(struct model_builder *builder, struct error *error)
     return builder_emit(builder, classifier_keys, error);
 }
 
-/* Checks hidden_size and the number of heads, for values computed from them. */
-static bool head_dimensions(const struct model_builder *builder, struct error *error)
+/* Gets hidden_size and the number of heads, for values computed from them. */
+static bool head_dimensions(const struct model_builder *builder, uint64_t *ret_hidden, uint64_t *ret_heads,
+                            struct error *error)
 {
-    if (dimensions_get(&builder->dimensions, "head") != 0 && dimensions_get(&builder->dimensions, "hidden") != 0)
+    struct error unused;
+    *ret_hidden = dimensions_get(&builder->dimensions, "hidden");
+    if (!hparams_count(builder->model->hparams, HEAD_COUNT, 1, INT32_MAX, ret_heads, &unused))
+        *ret_heads = dimensions_get(&builder->dimensions, "head");
+    if (*ret_hidden != 0 && *ret_heads != 0)
         return true;
     return error_set(error, "config.json: hidden_size or num_attention_heads is missing, 0, or too large");
 }
 
 bool compute_hidden_per_head(const struct model_builder *builder, double *ret_value, struct error *error)
 {
-    if (!head_dimensions(builder, error))
+    uint64_t hidden, heads;
+    if (!head_dimensions(builder, &hidden, &heads, error))
         return false;
-    *ret_value =
-        (double)(dimensions_get(&builder->dimensions, "hidden") / dimensions_get(&builder->dimensions, "head"));
+    *ret_value = (double)(hidden / heads);
     return true;
 }
 
@@ -404,25 +409,26 @@ bool compute_head_dim(const struct model_builder *builder, double *ret_value, st
 bool compute_rotary_of_hidden(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double factor;
-    if (!head_dimensions(builder, error) || !builder_number(builder, "rope.partial_rotary_factor", 1.0, &factor, error))
+    uint64_t hidden, heads;
+    if (!head_dimensions(builder, &hidden, &heads, error) ||
+        !builder_number(builder, "rope.partial_rotary_factor", 1.0, &factor, error))
         return false;
-    *ret_value = floor(trunc(factor * (double)dimensions_get(&builder->dimensions, "hidden")) /
-                       (double)dimensions_get(&builder->dimensions, "head"));
+    *ret_value = floor(trunc(factor * (double)hidden) / (double)heads);
     return true;
 }
 
 bool compute_rotary_of_head(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double factor;
-    if (!head_dimensions(builder, error))
+    uint64_t hidden, heads;
+    if (!head_dimensions(builder, &hidden, &heads, error))
         return false;
     const char *from = hparams_get(builder->model->hparams, "rotary_pct") ? "rotary_pct" : "rope.partial_rotary_factor";
     if (!builder_number(builder, from, NAN, &factor, error))
         return false;
     if (isnan(factor))
         return error_set(error, "config.json: rotary_pct and partial_rotary_factor are missing");
-    *ret_value = trunc(factor * (double)(dimensions_get(&builder->dimensions, "hidden") /
-                                         dimensions_get(&builder->dimensions, "head")));
+    *ret_value = trunc(factor * (double)(hidden / heads));
     return true;
 }
 

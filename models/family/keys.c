@@ -24,10 +24,12 @@ static bool is_absent(const struct json *value)
     return value == NULL || json_type(value) == JSON_NULL;
 }
 
-static bool is_true(const struct json *value)
+/* Gets a number; true and false are numbers in Python. */
+static bool number_of(const struct json *value, double *ret_number)
 {
-    double number;
-    return json_type(value) == JSON_TRUE || (json_double(value, &number) && number != 0);
+    bool is_true = json_is(value, JSON_TRUE);
+    *ret_number = is_true;
+    return is_true || json_is(value, JSON_FALSE) || json_double(value, ret_number);
 }
 
 bool builder_number(const struct model_builder *builder, const char *from, double otherwise, double *ret_value,
@@ -38,7 +40,7 @@ bool builder_number(const struct model_builder *builder, const char *from, doubl
         *ret_value = otherwise;
         return true;
     }
-    if (!json_double(value, ret_value))
+    if (!number_of(value, ret_value))
         return error_set(error, "config.json: %s is not a number", from);
     return true;
 }
@@ -131,14 +133,10 @@ static bool set_value(struct model_builder *builder, const struct key_row *row, 
     }
     if (row->type == GGUF_U32 && json_type(value) == JSON_ARRAY)
         return set_array(builder, row, value, error);
-    if (row->type == GGUF_BOOL && json_type(value) == JSON_FALSE)
-        return set_number(builder, row, 0, error);
-    if (row->type == GGUF_BOOL && json_type(value) == JSON_TRUE)
-        return set_number(builder, row, 1, error);
     if (row->type == GGUF_U32 && json_type(value) == JSON_NUMBER && !json_is_integer(value) &&
         !take_whole(builder, row, value, error))
         return false;
-    if (row->type == GGUF_STRING || !json_double(value, &number))
+    if (row->type == GGUF_STRING || !number_of(value, &number))
         return error_set(error, "config.json: %s has the wrong type", row->from);
     return set_number(builder, row, number, error);
 }
@@ -173,7 +171,7 @@ static bool emit_row(struct model_builder *builder, const struct key_row *row, s
         return set_number(builder, row, row->value, error);
 
     const struct json *value = find(builder, row->from);
-    if (!is_absent(value) && (row->when != IF_TRUE || is_true(value)))
+    if (!is_absent(value) && (row->when != IF_TRUE || hparams_truth(value)))
         return set_value(builder, row, value, error);
     if (row->when == REQUIRED && row->type == GGUF_BOOL && value != NULL) /* null, which Python takes for false */
         return set_number(builder, row, 0, error);

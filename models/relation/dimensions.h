@@ -49,10 +49,9 @@ void dimensions_add(struct dimensions *dimensions, const struct dimension_row *r
  * value), even and odd 1. "tie_word_embeddings" is a flag. */
 void dimensions_read(struct dimensions *dimensions, const struct hparams *hparams);
 
-/* Hyperparameters for these numbers, the first one present counts, in the order in which the converter's classes look
- * for them to cut tensors (llama.py, falcon.py, phi.py). For the keys attention.head_count and head_count_kv the
- * converter looks for num_attention_heads and num_key_value_heads first (base.py, base_keys in families/shared.c): if a
- * config.json has both with different numbers, tensors and keys differ, too. */
+/* Hyperparameters for these numbers, the first one present counts, in the order in which most of the converter's
+ * classes look for them. Llama's class has another one to cut tensors (llama_dimensions in families/llama/llama.c): if
+ * a config.json has both names with different numbers, its tensors and keys differ, too. */
 #define BLOCK_COUNT   "n_layers|num_hidden_layers|n_layer|num_layers"
-#define HEAD_COUNT    "n_heads|num_attention_heads|n_head|num_heads"
-#define KV_HEAD_COUNT "n_kv_heads|num_key_value_heads|num_kv_heads|n_head_kv"
+#define HEAD_COUNT    "num_attention_heads|n_head|n_heads|num_heads"
+#define KV_HEAD_COUNT "num_key_value_heads|n_kv_heads|num_kv_heads|n_head_kv"

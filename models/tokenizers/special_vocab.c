@@ -606,3 +606,19 @@ bool special_vocab_write(struct gguf_kvs *kvs, const struct vocab_input *input, 
         gguf_set_bool(kvs, "tokenizer.ggml.normalizer.strip_accents", flags.strip_accents);
     return true;
 }
+
+bool special_vocab_set_eot(struct gguf_kvs *kvs, const struct vocab_input *input, uint32_t otherwise,
+                           struct error *error)
+{
+    struct special_vocab vocab = {.types = {"eot"}, .n_types = 1};
+    struct tokenizer_files files;
+    if (!tokenizer_files_load(input->checkpoint, &files, error))
+        return false;
+    vocab.given[0] = given_token(json_get(files.config, "eot_token"));
+    read_given(&vocab, files.config, json_get(files.tokenizer, "added_tokens"));
+    read_config_ids(&vocab, hparams_raw(input->owner));
+    tokenizer_files_free(&files);
+    set_id(&vocab, "eot", otherwise);
+    gguf_set_u32(kvs, "tokenizer.ggml.eot_token_id", vocab.ids[0].id);
+    return true;
+}

@@ -130,3 +130,8 @@ struct special_vocab_options {
     const struct special_id *ids;  /* ids that follow those of the files */
     size_t n_ids;                  /* at most SPECIAL_IDS */
 };
+
+/* Sets the token that ends a turn, for families that look for it alone: that of tokenizer_config.json, or else of
+ * config.json, or else `otherwise`. */
+bool special_vocab_set_eot(struct gguf_kvs *kvs, const struct vocab_input *input, uint32_t otherwise,
+                           struct error *error);

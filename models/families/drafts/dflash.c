@@ -75,7 +75,7 @@ bool dflash_adjust(struct model_builder *builder, struct error *error)
     bool keeps = !is_dspark(builder) || !has_all || follows(&builder->model->references, DFLASH_CAUSAL);
     dimensions_set(&builder->dimensions, "embedding",
                    keeps && json_bool(hparams_get(hparams, "has_embed_tokens"), true));
-    dimensions_set(&builder->dimensions, "adjacent_pairs", !json_bool(neox, neox == NULL));
+    dimensions_set(&builder->dimensions, "adjacent_pairs", neox != NULL && !hparams_truth(neox));
     dimensions_set(&builder->dimensions, "own_head", !is_dspark(builder) || !has_all);
     return true;
 }
@@ -276,7 +276,7 @@ static bool mark_by_class(struct model_builder *builder, struct error *error)
     uint64_t window, first = FIRST_OF_CLASS;
     bool is_apart = json_get(config, "transformer_layer_config") != NULL,
          slides =
-             json_bool(json_get(config, "use_sliding_window"), false) &&
+             hparams_truth(json_get(config, "use_sliding_window")) &&
              (json_u64(json_get(config, "sliding_window"), &window) || !is_given(json_get(config, "sliding_window")));
     struct layers layers;
     if (!layers_new(builder, &layers, error))
@@ -299,8 +299,8 @@ static bool find_window(const struct model_builder *builder, bool *ret_of_all, u
     enum { WINDOW_OF_CLASS = 4096 };
     const struct hparams *hparams = builder->model->hparams;
     bool has_own = follows(&builder->model->references, DFLASH_CAUSAL);
-    bool is_usual = json_bool(hparams_get(hparams, "use_sliding_window"), false);
-    bool is_own = has_own && json_bool(dflash_own(builder, "use_swa"), false);
+    bool is_usual = hparams_truth(hparams_get(hparams, "use_sliding_window"));
+    bool is_own = has_own && hparams_truth(dflash_own(builder, "use_swa"));
     *ret_of_all = is_own;
     if (!is_usual && !is_own)
         return false;
@@ -308,8 +308,8 @@ static bool find_window(const struct model_builder *builder, bool *ret_of_all, u
         return true;
     const struct json *raw = hparams_raw(hparams);
     bool is_own_size = json_get(json_get(raw, "transformer_layer_config"), "sliding_window") != NULL;
-    if (json_bool(json_get(raw, "use_sliding_window"), false) && json_get(raw, "sliding_window") == NULL &&
-        !is_own_size && qwen_class(hparams) != NULL) {
+    if (hparams_truth(json_get(raw, "use_sliding_window")) && json_get(raw, "sliding_window") == NULL && !is_own_size &&
+        qwen_class(hparams) != NULL) {
         *ret_window = WINDOW_OF_CLASS;
         return true;
     }

@@ -126,6 +126,7 @@ const struct family eagle3_family = {
     .summary = "EAGLE-3",
     .hf = names,
     .tensors = {tensors, llama_tensors, decoder_tensors},
+    .dimensions = {llama_dimensions},
     .keys = {base_keys, llama_keys},
     LLAMA_VOCABS,
     .drafts = true,

@@ -42,10 +42,8 @@ bool gemma_after_vocab(struct model_builder *builder, const struct vocab_input *
 static bool after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     enum { END_OF_TURN = 107 };
-    struct gguf_kvs *kvs = &builder->model->kvs;
-    if (gguf_kvs_find(kvs, "tokenizer.ggml.eot_token_id") == NULL)
-        gguf_set_u32(kvs, "tokenizer.ggml.eot_token_id", END_OF_TURN);
-    return gemma_after_vocab(builder, input, error);
+    return special_vocab_set_eot(&builder->model->kvs, input, END_OF_TURN, error) &&
+           gemma_after_vocab(builder, input, error);
 }
 
 static const struct config_row gemma1_config_rows[] = {

@@ -57,6 +57,11 @@ bool llama_before_vocab(struct model_builder *builder, const struct vocab_input 
     return true;
 }
 
+const struct dimension_row llama_dimensions[] = {{"head", "n_heads|num_attention_heads", .kept = true},
+                                                 {"kv_head", "n_heads|num_attention_heads", .kept = true},
+                                                 {"kv_head", "n_kv_heads|num_key_value_heads", .kept = true},
+                                                 {0}};
+
 bool llama_after_vocab(struct model_builder *builder, const struct vocab_input *input, struct error *error)
 {
     enum { CODE_LLAMA_VOCABULARY = 32016, CODE_LLAMA_EOT = 32010, GRANITE_VOCABULARY = 49152 };
@@ -64,8 +69,8 @@ bool llama_after_vocab(struct model_builder *builder, const struct vocab_input *
     uint64_t n_vocab;
     if (!json_u64(hparams_get(input->hparams, "vocab_size"), &n_vocab))
         return true;
-    if (n_vocab == CODE_LLAMA_VOCABULARY && gguf_kvs_find(kvs, "tokenizer.ggml.eot_token_id") == NULL)
-        gguf_set_u32(kvs, "tokenizer.ggml.eot_token_id", CODE_LLAMA_EOT);
+    if (n_vocab == CODE_LLAMA_VOCABULARY && !special_vocab_set_eot(kvs, input, CODE_LLAMA_EOT, error))
+        return false;
     if (n_vocab == GRANITE_VOCABULARY)
         gguf_set_bool(kvs, "tokenizer.ggml.add_bos_token", false);
     return true;
@@ -86,6 +91,7 @@ const struct family llama_family = {
     .hf = names,
     .tensors = {foreign_tensors, llama_tensors, sparse_moe_tensors, decoder_tensors},
     .forms = forms,
+    .dimensions = {llama_dimensions},
     .keys = {base_keys, llama_keys},
     .vocabs = {&glm_asr_vocab, &spm_vocab, &llama_hf_vocab, &bpe_vocab, &tekken_vocab},
     .dropped_prefixes = TEXTS("llm."),
@@ -101,6 +107,7 @@ const struct family llama_embed_family = {
     .summary = "llama-embed-nemotron (embeddings)",
     .hf = FAMILY_NAMES({"LlamaBidirectionalModel", "model."}),
     .tensors = {llama_tensors, sparse_moe_tensors, decoder_tensors},
+    .dimensions = {llama_dimensions},
     .keys = {base_keys, llama_keys},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,

@@ -5,6 +5,7 @@
 
 extern const struct relation_row llama_tensors[];
 extern const struct key_row llama_keys[];
+extern const struct dimension_row llama_dimensions[]; /* heads as modify_tensors() of Llama's class looks for them */
 
 /* Reports whether a model is EAGLE-3, a draft model, which may have Llama's class. */
 bool llama_is_eagle3(const struct hparams *hparams);

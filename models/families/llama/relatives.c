@@ -16,6 +16,7 @@ const struct family arcee_family = {
     .tensors = {llama_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"ArceeForCausalLM", "arcee", NULL, CONFIG_TABLES(attention_bias_rows, mlp_bias_rows, arcee_rows)}),
+    .dimensions = {llama_dimensions},
     .keys = {base_keys, llama_keys, KEYS({.emit = emit_pooling_type})},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,
@@ -59,6 +60,7 @@ const struct family nanbeige_family = {
     .summary = "Nanbeige 4.2",
     .hf = FAMILY_NAMES({"NanbeigeForCausalLM"}),
     .tensors = {llama_tensors, sparse_moe_tensors, decoder_tensors},
+    .dimensions = {llama_dimensions},
     .keys = {base_keys, llama_keys,
              KEYS({"num_loops", GGUF_U32, .compute = compute_loops},
                   {"skip_loop_final_norm", GGUF_BOOL, OR_DEFAULT, "skip_loop_final_norm", 0})},
@@ -75,6 +77,7 @@ const struct family smollm3_family = {
     .tensors = {llama_tensors, decoder_tensors},
     .forms = CONFIG_FORMS(
         {"SmolLM3ForCausalLM", "smollm3", NULL, CONFIG_TABLES(silu_rows, attention_bias_rows, mlp_bias_rows)}),
+    .dimensions = {llama_dimensions},
     .keys = {base_keys, llama_keys},
     LLAMA_VOCABS,
     .add_extras = add_rope_freqs,

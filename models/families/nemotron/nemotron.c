@@ -114,6 +114,8 @@ static bool emit_blocks(struct model_builder *builder, struct error *error)
         kv_heads.values[i] = block.n_kv_heads;
         widths.values[i] = block.width;
     }
+    if (hparams_rope_of_all(builder->model->hparams, "rope_theta") == NULL) /* none of full attention counts */
+        gguf_kvs_remove(&builder->model->kvs, builder_key(builder, "rope.freq_base"));
     return layers_set_i32(builder, "attention.head_count_kv", &kv_heads, error) &&
            layers_set_i32(builder, "attention.head_count", &heads, error) &&
            layers_set_i32(builder, "feed_forward_length", &widths, error);

@@ -183,6 +183,18 @@ enum { ABSENT = -1 };
     "\"mamba_n_heads\":2,\"mamba_n_groups\":1,\"mamba_d_state\":2,\"mamba_d_conv\":4,\"mamba_expand\":2,"              \
     "\"attn_layer_indices\":[1],"
 
+#define TWO_ROPES                                                                                                      \
+    "\"rope_scaling\":{\"rope_type\":\"linear\",\"type\":\"yarn\",\"factor\":2.0,\"original_max_position_"             \
+    "embeddings\":4}"
+#define EXAONE4_LAYERS(name)                                                                                           \
+    "{\"architectures\":[\"Exaone4ForCausalLM\"],\"model_type\":\"exaone4\",\"vocab_size\":8,\"hidden_size\":4,"       \
+    "\"num_attention_heads\":2,\"num_key_value_heads\":2,\"intermediate_size\":4,\"head_dim\":2,"                      \
+    "\"layer_types\":[\"full_attention\"],\"" name "\":1}"
+#define GEMMA1                                                                                                         \
+    "{\"architectures\":[\"GemmaForCausalLM\"],\"model_type\":\"gemma\",\"vocab_size\":8,\"hidden_size\":4,"           \
+    "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"num_key_value_heads\":2,\"intermediate_size\":4,"             \
+    "\"head_dim\":2,\"rms_norm_eps\":1e-6,\"max_position_embeddings\":8"
+
 static const char tokenizer[] = "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_"
                                 "tokenizer\":{\"type\":\"ByteLevel\"}}";
 static const char special_tokenizer[] =
@@ -261,6 +273,20 @@ static const struct {
     {PLAIN "\"intermediate_size\":[4.0]}", "llama.feed_forward_length", 1, .of = GGUF_F32},
     {PLAIN "\"intermediate_size\":[4]}", "llama.feed_forward_length", 1, .of = GGUF_I32},
     {PLAIN "\"intermediate_size\":4}", "llama.rope.dimension_count", 2}, /* head_dim, without hidden_size */
+    /* Names of two classes for one number: keys have that of most classes. */
+    {XVERSE ",\"n_heads\":4}", "xverse.rope.dimension_count", 2, .tokenizer = byte_fallback_tokenizer},
+    {XVERSE ",\"n_heads\":null}", "xverse.rope.dimension_count", 2, .tokenizer = byte_fallback_tokenizer},
+    /* true is a 1. */
+    {PLAIN "\"intermediate_size\":4,\"max_position_embeddings\":true}", "llama.context_length", 1},
+    {PLAIN "\"intermediate_size\":4,\"max_position_embeddings\":false}", "llama.context_length", 0},
+    /* Some classes rename `type`, whatever rope_type is. */
+    {QWEN("Qwen2", "qwen2") TWO_ROPES "}", "qwen2.rope.scaling.original_context_length", 4},
+    {QWEN("Qwen2", "unheard_of") TWO_ROPES "}", "qwen2.rope.scaling.original_context_length", ABSENT},
+    /* layer_types has more names than the class has layers by default, so the class does not count. */
+    {EXAONE4_LAYERS("n_layer"), "exaone4.block_count", 1},
+    {EXAONE4_LAYERS("num_hidden_layers"), "exaone4.block_count", 1},
+    {GEMMA1 "}", "tokenizer.ggml.eot_token_id", 107, .has_pieces = true},
+    {GEMMA1 ",\"eot_token_id\":1}", "tokenizer.ggml.eot_token_id", 1, .has_pieces = true},
     {XVERSE SHARE("0.5") "}", "xverse.rope.dimension_count", 2, .tokenizer = byte_fallback_tokenizer},
     {LLADA "}", "llada.context_length", 4096, "model.transformer.wte"},
     {LLADA ",\"n_positions\":16,\"max_sequence_length\":64}", "llada.context_length", 64, "model.transformer.wte"},

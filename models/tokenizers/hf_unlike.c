@@ -211,6 +211,26 @@ static bool normalizes_around_tokens(const struct review *review)
     return review->kind != HF_BYTE_LEVEL && json_is(normalizer, JSON_OBJECT);
 }
 
+/* Finds an added token that the converter decodes to another text: as letters that stand for bytes, "\xc4\xa0the". */
+static void review_spelling(struct review *review)
+{
+    struct gguf_array tokens;
+    struct error error;
+    if (review->kind != HF_BYTE_LEVEL ||
+        !gguf_get_array(review->kvs, "tokenizer.ggml.tokens", review->vocabulary->arena, &tokens, &error))
+        return;
+    for (size_t i = 0; i < review->vocabulary->n_added; i++) {
+        const struct added_token *added = &review->vocabulary->added[i];
+        size_t length;
+        const char *text = added->id < tokens.count ? gguf_array_string(&tokens, added->id, &length) : NULL;
+        if (text == NULL || (length == added->length && memcmp(text, added->text, length) == 0))
+            continue;
+        find(review, arena_printf(review->vocabulary->arena, "added tokens of letters that stand for bytes (%.*s)",
+                                  added->length < 40 ? (int)added->length : 40, added->text));
+        return;
+    }
+}
+
 static void review_added(struct review *review)
 {
     bool normalizes = normalizes_around_tokens(review);
@@ -412,6 +432,7 @@ void hf_unlike_note(const struct vocab_input *input, const struct hf_vocabulary 
     review_text_steps(&review);
     review_model(&review);
     review_added(&review);
+    review_spelling(&review);
     review_ends(&review);
     hint_prefix(&review, input->checkpoint);
     if (review.kind != HF_BYTE_LEVEL) /* whose texts are the file's */

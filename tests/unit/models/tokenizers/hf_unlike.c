@@ -18,6 +18,7 @@ static const struct row {
     const char *model;   /* members of the model, besides its type */
     const char *added;   /* flags of an added token */
     const char *note;    /* what the note names; NULL: there is none */
+    const char *text;    /* of the added token; NULL: <x> */
 } byte_rows[] =
     {
         {BYTES, "", "", NULL},
@@ -26,6 +27,9 @@ static const struct row {
         {BYTES, "", ",\"lstrip\":true", "spaces beside them (<x>)"},
         {BYTES, "", ",\"single_word\":true", "whole words (<x>)"},
         {BYTES, "", ",\"normalized\":true", NULL}, /* nothing normalizes */
+        {BYTES ",\"decoder\":{\"type\":\"ByteLevel\"}", "", "", NULL, "y"},
+        {BYTES ",\"decoder\":{\"type\":\"ByteLevel\"}", "", "", "letters that stand for bytes (\xc4\xa0y)",
+         "\xc4\xa0y"},
         {BYTES "," TEMPLATE(BOS "," TEXT), "", "", NULL},
         {BYTES "," TEMPLATE(BOS "," BOS "," TEXT), "", "", "other special tokens around a text"},
 },
@@ -58,12 +62,13 @@ static void write_tokenizer(const struct row *row)
     for (unsigned byte = 0; byte < 256; byte++)
         buffer_printf(&text, ",\"<0x%02X>\":%u", byte, byte + 5);
     buffer_printf(&text,
-                  "}%s%s},\"added_tokens\":[{\"id\":1,\"content\":\"<s>\",\"special\":true},{\"id\":261,\"content\":\"<"
-                  "x>\"%s%s}],",
+                  "}%s%s},\"added_tokens\":[{\"id\":1,\"content\":\"<s>\",\"special\":true},{\"id\":261,"
+                  "\"content\":\"%s\"%s%s}],",
                   row->model,
                   strstr(row->model, "merges") != NULL     ? ",\"byte_fallback\":true"
                   : strstr(row->model, "fallback") != NULL ? ",\"merges\":[\"a b\"]"
                                                            : usual,
+                  row->text != NULL ? row->text : "<x>",
                   strstr(row->added, "normalized") != NULL ? "" : ",\"normalized\":false", row->added);
     buffer_printf(&text, "%s}", row->members);
     buffer_append(&text, "", 1);

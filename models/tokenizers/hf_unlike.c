@@ -202,13 +202,22 @@ static bool is_mask(const struct review *review, const struct added_token *added
     return mask != NULL && length == added->length && memcmp(mask, added->text, length) == 0;
 }
 
-/* Reports whether added tokens that are found after normalizing are found otherwise than before it. */
-static bool normalizes_around_tokens(const struct review *review)
+static bool is_ascii(const struct added_token *added)
+{
+    size_t n = 0;
+    while (n < added->length && (added->text[n] & 0x80) == 0)
+        n++;
+    return n == added->length;
+}
+
+/* Reports whether an added token that is found after normalizing is found otherwise than before it. NFC, which models
+ * of bytes may have, changes no ASCII. */
+static bool normalizes_around(const struct review *review, const struct added_token *added)
 {
     const struct json *normalizer = json_get(review->tokenizer, "normalizer");
     if (review->kind == HF_BYTE_FALLBACK)
         return hf_adds_prefix(review->tokenizer);
-    return review->kind != HF_BYTE_LEVEL && json_is(normalizer, JSON_OBJECT);
+    return (review->kind != HF_BYTE_LEVEL || !is_ascii(added)) && json_is(normalizer, JSON_OBJECT);
 }
 
 /* Finds an added token that the converter decodes to another text: as letters that stand for bytes, "\xc4\xa0the". */
@@ -233,7 +242,6 @@ static void review_spelling(struct review *review)
 
 static void review_added(struct review *review)
 {
-    bool normalizes = normalizes_around_tokens(review);
     for (size_t i = 0; i < review->vocabulary->n_added; i++) {
         const struct added_token *added = &review->vocabulary->added[i];
         struct arena *arena = review->vocabulary->arena;
@@ -248,7 +256,7 @@ static void review_added(struct review *review)
                  arena_printf(arena, "added tokens that take the spaces beside them (%.*s)", length, added->text));
         else if (added->single_word)
             find(review, arena_printf(arena, "added tokens that are whole words (%.*s)", length, added->text));
-        else if (added->normalized && normalizes)
+        else if (added->normalized && normalizes_around(review, added))
             find(review, arena_printf(arena, "added tokens of normalized text (%.*s)", length, added->text));
         else
             continue;

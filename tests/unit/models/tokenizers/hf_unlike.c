@@ -27,6 +27,8 @@ static const struct row {
         {BYTES, "", ",\"lstrip\":true", "spaces beside them (<x>)"},
         {BYTES, "", ",\"single_word\":true", "whole words (<x>)"},
         {BYTES, "", ",\"normalized\":true", NULL}, /* nothing normalizes */
+        {BYTES ",\"normalizer\":{\"type\":\"NFC\"}", "", ",\"normalized\":true", "normalized text (e\xcc\x81)",
+         "e\xcc\x81"},
         {BYTES ",\"decoder\":{\"type\":\"ByteLevel\"}", "", "", NULL, "y"},
         {BYTES ",\"decoder\":{\"type\":\"ByteLevel\"}", "", "", "letters that stand for bytes (\xc4\xa0y)",
          "\xc4\xa0y"},

@@ -247,9 +247,9 @@ bool pickle_read(struct pickle *pickle, const void *bytes, size_t length, struct
 bool pickle_read_parts(struct pickle *pickle, const struct pickle_parts *parts, struct arena *arena,
                        struct error *error)
 {
-    if (parts->length > pickle_max_length)
+    if (parts->length > PICKLE_MAX_LENGTH)
         return error_set(error, "offset 0: pickle too large: %" PRIu64 " bytes, the limit is %" PRIu64, parts->length,
-                         pickle_max_length);
+                         PICKLE_MAX_LENGTH);
     struct machine *machine = arena_alloc(arena, sizeof *machine);
     machine->bytes = parts->bytes;
     machine->length = (size_t)parts->length;

@@ -89,7 +89,7 @@ enum {
 };
 
 static const uint64_t pickle_max_memory = UINT64_C(2) << 30; /* bytes */
-static const uint64_t pickle_max_length = UINT64_C(1) << 38; /* bytes, with all contents */
+#define PICKLE_MAX_LENGTH (UINT64_C(1) << 38)                /* bytes, with all contents */
 
 enum pickle_kind {
     PICKLE_NONE,

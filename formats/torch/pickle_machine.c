@@ -41,7 +41,7 @@ struct pickle_node *machine_node(struct machine *machine, enum pickle_kind kind)
         return NULL;
     struct pickle_node *node = &machine->slab[machine->slab_used++];
     node->kind = (uint8_t)kind;
-    node->offset = machine->opcode_at & (pickle_max_length - 1);
+    node->offset = machine->opcode_at & (PICKLE_MAX_LENGTH - 1);
     return node;
 }
 

@@ -48,17 +48,20 @@ static void set_outline(struct gguf_kvs *kvs, const struct gguf_kv *kv)
     set_numbers(kvs, kv->key, outline, OUTLINE);
 }
 
-static void set_notes(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, size_t first)
+/* Adds the notes that this thread has made since, also those that the checkpoint had before: a call that was stopped
+ * may have made them. Returns false if they are not known. */
+static bool set_notes(struct gguf_kvs *kvs, const struct checkpoint *checkpoint, uint64_t first)
 {
     struct buffer texts = {0}, kinds = {0};
-    size_t n = checkpoint_notes(checkpoint);
-    for (size_t i = first; i < n; i++) {
-        struct note note = checkpoint_note_at(checkpoint, i);
+    uint64_t end = checkpoint_notes_made(), i = first;
+    struct note note;
+    for (; i < end && checkpoint_note_made(checkpoint, i, &note); i++) {
         gguf_append_string(&texts, note.text, strlen(note.text));
         buffer_append_le(&kinds, 2 * (uint64_t)note.subject + note.is_hint, 8);
     }
-    gguf_set_array(kvs, notes, GGUF_STRING, n - first, &texts);
-    gguf_set_array(kvs, subjects, GGUF_U64, n - first, &kinds);
+    gguf_set_array(kvs, notes, GGUF_STRING, i - first, &texts);
+    gguf_set_array(kvs, subjects, GGUF_U64, i - first, &kinds);
+    return i == end;
 }
 
 static bool write_all(struct buffer *out, const struct gguf_kvs *kvs)
@@ -70,7 +73,7 @@ static bool write_all(struct buffer *out, const struct gguf_kvs *kvs)
     return true;
 }
 
-void kept_keys_save(const struct gguf_model *model, size_t first_note)
+void kept_keys_save(const struct gguf_model *model, uint64_t first_note)
 {
     if (!may_be_kept(model))
         return;
@@ -89,8 +92,8 @@ void kept_keys_save(const struct gguf_model *model, size_t first_note)
     }
     set_numbers(&kvs, long_places, places, n_long);
     set_numbers(&kvs, template_place, &(uint64_t){model->chat_template_place}, 1);
-    set_notes(&kvs, model->checkpoint, first_note);
-    if (values.length > 0 && write_all(&keys, &kvs)) {
+    bool are_known = set_notes(&kvs, model->checkpoint, first_note);
+    if (are_known && values.length > 0 && write_all(&keys, &kvs)) {
         findings_save(model->checkpoint->findings, number_of_values(model), &values);
         findings_save(model->checkpoint->findings, number_of_keys(model), &keys);
     }

@@ -11,8 +11,9 @@
 /* Sets all keys of a model, and repeats the notes, as they are kept. False, and nothing changes: they are not. */
 bool kept_keys_load(struct gguf_model *model);
 
-/* Keeps the keys of a model that has all of them, and its checkpoint's notes from that one on. */
-void kept_keys_save(const struct gguf_model *model, size_t first_note);
+/* Keeps the keys of a model that has all of them, and the notes that this thread has made from that one on
+ * (checkpoint_notes_made()). */
+void kept_keys_save(const struct gguf_model *model, uint64_t first_note);
 
 /* How many bytes the entries of a tokenizer take in a GGUF's header, kept for later processes (findings_save_short())
  * with the notes about the tokenizer. The sizes of files then follow from tensors and config.json; the tokenizer is

@@ -166,7 +166,7 @@ static bool add_vocab(struct model_builder *builder, struct error *error)
         return add_target_vocab(builder, &input, error);
     if (kept_keys_load(builder->model))
         return true;
-    size_t n_notes = checkpoint_notes(model->checkpoint);
+    uint64_t n_notes = checkpoint_notes_made();
     if (!add_by_kinds(builder, builder->family, &input, error))
         return false;
     kept_keys_save(model, n_notes);

@@ -63,7 +63,8 @@ static void save_a_key_and_a_note(const struct finding_keeper *keeper)
     const struct checkpoint *checkpoint = open_model(keeper);
     struct gguf_model model = {.checkpoint = checkpoint, .arena = arena_new()};
     struct buffer elements = {0};
-    size_t first = checkpoint_notes(checkpoint);
+    checkpoint_note(checkpoint, SUBJECT_REPACKED, "the tokenizer is odd"); /* by a call that was stopped */
+    uint64_t first = checkpoint_notes_made();
     buffer_append_zeros(&elements, LONG);
     elements.bytes[LONG - 2] = LAST_BUT_ONE;
     gguf_set_array(&model.kvs, "tokenizer.ggml.scores", GGUF_U8, LONG, &elements);

@@ -148,7 +148,14 @@ static bool prepare(const struct serving *serving, const struct invocation *invo
            libmicrohttpd_load(error);
 }
 
-/* Prints the models of the sources, and how many directories for engines there are. */
+/* Reports whether a program runs a repository, as far as it is known. Plans a file of a directory for an engine. */
+static bool is_runnable(const struct repository *repository)
+{
+    return repository->command != NULL && repository->is_listed &&
+           (!repository->is_of_engine || repository_has_weights(repository));
+}
+
+/* Prints the models of the sources, and if programs run any how many directories for engines there are. */
 static void print_models(const struct repositories *repositories, FILE *out)
 {
     const struct repository *engine = NULL;
@@ -159,9 +166,11 @@ static void print_models(const struct repositories *repositories, FILE *out)
         if (!repository->is_of_engine) {
             fputs(" ", out);
             text_put(repository->id, out);
-        } else if (repository->is_listed && n_engines++ == 0) {
-            engine = repository;
+            continue;
         }
+        n_engines += repository->is_listed;
+        if (engine == NULL && is_runnable(repository))
+            engine = repository;
     }
     if (engine != NULL) {
         fprintf(out, ", and %zu for engines such as ", n_engines);
@@ -170,20 +179,29 @@ static void print_models(const struct repositories *repositories, FILE *out)
     fputs("\n", out);
 }
 
-/* Prints a command for GGUF files, for the other ones, and for each engine. */
+static void print_command(const char *address, const char *command, const struct repository *repository, FILE *out)
+{
+    fprintf(out, "  HF_ENDPOINT=http://%s %s ", address, command);
+    text_put(repository->id, out);
+    fputs(repository->is_tagged ? ":Q4_K_M\n" : "\n", out);
+}
+
+/* Prints a command of each program, with the first model that it runs, and one that downloads the first model. */
 static void print_commands(const struct repositories *repositories, const char *address, FILE *out)
 {
-    static const char download[] = "hf download";
-    const char *last = NULL;
-    for (size_t i = 0; i < repositories->count; i++) {
+    enum { MOST = 16 };
+    const char *printed[MOST];
+    size_t n = 0;
+    if (repositories->count > 0)
+        print_command(address, "hf download", &repositories->items[0], out);
+    for (size_t i = 0, k; i < repositories->count && n < MOST; i++) {
         const struct repository *repository = &repositories->items[i];
-        const char *command = repository->command != NULL ? repository->command : download;
-        if (command == last || !repository->is_listed || (command == download && repository->is_of_engine))
+        for (k = 0; k < n && printed[k] != repository->command; k++)
             continue;
-        last = command;
-        fprintf(out, "  HF_ENDPOINT=http://%s %s ", address, last);
-        text_put(repository->id, out);
-        fputs(repository->is_tagged ? ":Q4_K_M\n" : "\n", out);
+        if (k < n || !is_runnable(repository))
+            continue;
+        printed[n++] = repository->command;
+        print_command(address, repository->command, repository, out);
     }
 }
 

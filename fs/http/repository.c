@@ -281,12 +281,17 @@ static void add(const struct adding *adding, const struct repository *repository
     repositories->items[repositories->count++] = *repository;
 }
 
+/* Reports whether programs may know the class that config.json names. */
+static bool has_known_class(struct tree *tree)
+{
+    return !gguf_is_plain(tree_checkpoint(tree), &tree_options(tree)->request.references);
+}
+
 /* Reports whether llama.cpp runs the GGUFs of a tree: no adapter, no diffusion model, and no plain container. */
 static bool llama_cpp_runs(struct tree *tree)
 {
     const struct checkpoint *checkpoint = tree_checkpoint(tree);
-    return !facts_of(checkpoint).is_adapter && state_dict_of(checkpoint) == NULL &&
-           !gguf_is_plain(checkpoint, &tree_options(tree)->request.references);
+    return !facts_of(checkpoint).is_adapter && state_dict_of(checkpoint) == NULL && has_known_class(tree);
 }
 
 static bool add_model(const struct adding *adding, const char *directory, const char *ending, struct error *error)
@@ -311,7 +316,7 @@ static void add_engine(void *context, const struct tree_engine *engine)
     struct arena *arena = adding->arena;
     struct repository repository = make(adding, arena_strdup(arena, engine->path), arena_strdup(arena, engine->ending));
     repository.tag = arena_strdup(arena, engine->tag);
-    repository.command = engine->command;
+    repository.command = has_known_class(repository.tree) ? engine->command : NULL;
     repository.is_of_engine = true;
     repository.is_listed = engine->is_listed && adding->n_shown == 0;
     if (repository_find(adding->repositories, repository.id) == NULL)
@@ -433,6 +438,17 @@ bool repository_is_empty(const struct repository *repository)
     while (i < files.count && !repository_peek(repository, files.items[i].node, &unused))
         i++;
     return i == files.count;
+}
+
+bool repository_has_weights(const struct repository *repository)
+{
+    struct repository_files files = repository_files(repository);
+    char etag[ETAG_TEXT];
+    uint64_t size;
+    size_t i = 0;
+    while (i < files.count && !text_ends_with(files.items[i].name, ".safetensors"))
+        i++;
+    return i < files.count && repository_plan(repository, files.items[i].node, &size, etag);
 }
 
 static const char *why_absent(const struct repository *repository, const char *path, struct arena *arena)

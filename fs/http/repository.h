@@ -24,15 +24,16 @@ struct repository_file {
 };
 
 struct repository {
-    const char *id;      /* "ORG/NAME-GGUF" */
-    const char *base;    /* "ORG/NAME" */
-    const char *model;   /* "NAME" */
-    const char *tag;     /* tells the source's repositories apart: "hf", "gguf", "mlx-4bit" */
-    const char *command; /* runs the files, before the repository's id; NULL: none is known */
-    bool gguf;           /* the files are GGUFs */
-    bool is_tagged;      /* ... and the command takes the tag of one after the id */
-    bool is_of_engine;   /* the files are those of a directory for an engine */
-    bool is_listed;      /* else it is found only by its name */
+    const char *id;    /* "ORG/NAME-GGUF" */
+    const char *base;  /* "ORG/NAME" */
+    const char *model; /* "NAME" */
+    const char *tag;   /* tells the source's repositories apart: "hf", "gguf", "mlx-4bit" */
+    const char
+        *command;      /* runs the files, before the repository's id; NULL: none is known, or nothing knows the class */
+    bool gguf;         /* the files are GGUFs */
+    bool is_tagged;    /* ... and the command takes the tag of one after the id */
+    bool is_of_engine; /* the files are those of a directory for an engine */
+    bool is_listed;    /* else it is found only by its name */
     struct tree *tree;
     char commit[COMMIT_DIGITS + 1]; /* follows the identities of the inputs and the request */
     struct timespec modified;
@@ -85,6 +86,9 @@ bool repository_peek(const struct repository *repository, node_id node, uint64_t
 
 /* Reports whether every file is known to be absent. Plans nothing, and does not ask for names. */
 bool repository_is_empty(const struct repository *repository);
+
+/* Reports whether a directory for an engine has weights: plans the first file of them. */
+bool repository_has_weights(const struct repository *repository);
 
 /* Returns why a file is absent: a reason in the arena, or "". The first is for all files of a repository. */
 const char *repository_refusal(const struct repository *repository, struct arena *arena);

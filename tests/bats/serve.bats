@@ -302,7 +302,7 @@ END
     diff "$OUT/log" <(sort "$OUT/expected")
 }
 
-@test "nothing offers llama-server a GGUF that llama.cpp cannot run" {
+@test "nothing offers a program a model whose class it cannot know, or has no weights for" {
     mkdir -p "$OUT/plain"
     cp "$MODEL"/* "$OUT/plain/"
     sed -i 's/LlamaForCausalLM/FooForCausalLM/; s/"model_type": "llama"/"model_type": "foo"/' "$OUT/plain/config.json"
@@ -310,7 +310,16 @@ END
     grep -q "^  HF_ENDPOINT=$URL hf download acme/Plain$" "$SERVER_LOG"
     get "$URL/acme/Plain-GGUF/" >"$OUT/page"
     grep -q "hf download acme/Plain-GGUF" "$OUT/page"
-    ! grep -q "llama-server\|ollama" "$SERVER_LOG" "$OUT/page"
+    get "$URL/view/acme/Plain" >"$OUT/view"
+    [ -z "$(grep -h "llama-server\|ollama\|vllm\|sglang\|mlx_lm\|for engines such" "$SERVER_LOG" "$OUT/page" "$OUT/view")" ]
+    kill -TERM "$SERVER"
+    server_ends_with 0
+    cp "$MODEL/config.json" "$OUT/plain/"
+    sed -i 's/"model_type": "llama"/"model_type": "foo"/' "$OUT/plain/config.json"
+    offer -v "acme/Plain=$OUT/plain" "acme/Tiny=$MODEL" # of the first, mlx-lm has no class
+    grep -q "^  HF_ENDPOINT=$URL vllm serve acme/Plain-" "$SERVER_LOG"
+    grep -q "^  HF_ENDPOINT=$URL mlx_lm.server --model acme/Tiny-" "$SERVER_LOG"
+    [ "$(grep -c "HF_ENDPOINT=" "$SERVER_LOG")" -eq "$(sed -n 's/.*HF_ENDPOINT=[^ ]* \([^ ]*\) .*/\1/p' "$SERVER_LOG" | sort -u | wc -l)" ]
 }
 
 @test "without a token, only names of loopback are answered, so that no page can rebind its own" {

@@ -30,8 +30,9 @@ uint64_t gguf_remaining(const struct gguf_cursor *cursor)
 
 static bool cut_short(const struct gguf_cursor *cursor, uint64_t wanted, struct error *error)
 {
-    return error_set(error, "truncated: %" PRIu64 " bytes expected at offset %" PRIu64 " of %" PRIu64, wanted,
-                     cursor->offset, source_size(cursor->source));
+    return error_set(
+        error, "truncated: %" PRIu64 " bytes expected at offset %" PRIu64 " of %" PRIu64 "; an interrupted download?",
+        wanted, cursor->offset, source_size(cursor->source));
 }
 
 const unsigned char *gguf_take(struct gguf_cursor *cursor, uint64_t wanted, size_t *ret_length, struct error *error)

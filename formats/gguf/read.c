@@ -51,7 +51,10 @@ static bool read_preamble(struct reader *reader, struct error *error)
     if (!gguf_take_all(cursor, MAGIC_BYTES, head, error))
         return false;
     if (memcmp(head, magic, MAGIC_BYTES) != 0)
-        return error_set(error, "not a GGUF file: it does not start with %s", magic);
+        return error_set(
+            error,
+            "not a GGUF file: it does not start with %s; download it again, or rename it if it has another format",
+            magic);
     if (!gguf_take_all(cursor, sizeof bytes, bytes, error))
         return false;
     uint64_t version = read_le(bytes, sizeof bytes);
@@ -60,7 +63,10 @@ static bool read_preamble(struct reader *reader, struct error *error)
         version = read_be(bytes, sizeof bytes);
     }
     if (version < 1 || version > LAST_VERSION)
-        return error_set(error, "unsupported version %" PRIu64 ": known versions are 1 to %d", version, LAST_VERSION);
+        return error_set(error,
+                         "unsupported version %" PRIu64
+                         ": known versions are 1 to %d; download the file again, or update wfs",
+                         version, LAST_VERSION);
     cursor->version = (unsigned)version;
     return gguf_take_count(cursor, &reader->n_tensors, error) && gguf_take_count(cursor, &reader->n_kvs, error);
 }
@@ -72,11 +78,13 @@ static bool check_counts(const struct reader *reader, struct error *error)
     uint64_t remaining = gguf_remaining(&reader->cursor), most = TENSOR_SET_MAX - reader->set->n_tensors;
     uint64_t least_kv = old ? 4 + 1 + 4 + 1 : 8 + 1 + 4 + 1, least_tensor = old ? 4 + 4 + 4 + 8 : 8 + 4 + 4 + 8;
     if (reader->n_kvs > remaining / least_kv)
-        return error_set(error, "truncated: %" PRIu64 " keys, and only %" PRIu64 " bytes follow", reader->n_kvs,
-                         remaining);
+        return error_set(error,
+                         "truncated: %" PRIu64 " keys, and only %" PRIu64 " bytes follow; an interrupted download?",
+                         reader->n_kvs, remaining);
     if (reader->n_tensors > remaining / least_tensor)
-        return error_set(error, "truncated: %" PRIu64 " tensors, and only %" PRIu64 " bytes follow", reader->n_tensors,
-                         remaining);
+        return error_set(error,
+                         "truncated: %" PRIu64 " tensors, and only %" PRIu64 " bytes follow; an interrupted download?",
+                         reader->n_tensors, remaining);
     if (reader->n_tensors > most)
         return error_set(error, "too many tensors: with %" PRIu64 " in this file the total is above %d",
                          reader->n_tensors, TENSOR_SET_MAX);
@@ -91,10 +99,13 @@ static bool read_keys(struct reader *reader, struct error *error)
             return error_prefix(error, "key %" PRIu64 " of %" PRIu64, i + 1, reader->n_kvs);
     const struct gguf_kv *kv = gguf_kvs_find(reader->kvs, "general.alignment");
     if (kv != NULL && kv->type != GGUF_U32)
-        return error_set(error, "general.alignment is %s, not u32", gguf_type_name(kv->type));
+        return error_set(error, "general.alignment is %s, not u32; download the file again, or ask its maker",
+                         gguf_type_name(kv->type));
     gguf_get_u64(reader->kvs, "general.alignment", &alignment);
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
-        return error_set(error, "general.alignment is %" PRIu64 ", not a power of two", alignment);
+        return error_set(
+            error, "general.alignment is %" PRIu64 ", not a power of two; download the file again, or ask its maker",
+            alignment);
     reader->alignment = alignment;
     return true;
 }
@@ -167,13 +178,15 @@ static bool read_type(struct reader *reader, struct tensor *tensor, struct error
         return false;
     const struct dtype *dtype = dtype_by_ggml_type((uint32_t)number);
     if (dtype == NULL)
-        return error_set(error, "unknown tensor type %" PRIu64, number);
+        return error_set(error, "unknown tensor type %" PRIu64 "; download the file again, or update wfs", number);
     if (dtype->kind == DTYPE_BLOCK && reader->cursor.order == GGUF_BIG_ENDIAN)
         dtype = opaque(reader, dtype);
     uint64_t row = tensor->rank > 0 ? tensor->shape[tensor->rank - 1] : 1;
     if (row % dtype->block_elements != 0)
-        return error_set(error, "a row of %" PRIu64 " elements is not a multiple of %u, as %s needs it", row,
-                         dtype->block_elements, dtype->name);
+        return error_set(error,
+                         "a row of %" PRIu64
+                         " elements is not a multiple of %u, as %s needs it; download the file again, or ask its maker",
+                         row, dtype->block_elements, dtype->name);
     if (!count_elements(tensor, &n_elements) ||
         !checked_multiply(n_elements / dtype->block_elements, dtype->block_bytes, &tensor->length))
         return error_set(error, "%s %s has a size of more than 64 bits", dtype->name,
@@ -189,8 +202,10 @@ static bool read_offset(struct reader *reader, struct tensor *tensor, struct err
     if (!gguf_take_number(&reader->cursor, 8, &offset, error))
         return false;
     if (offset != reader->data_length)
-        return error_set(error, "its offset is %" PRIu64 ", but the previous tensor ends at %" PRIu64, offset,
-                         reader->data_length);
+        return error_set(error,
+                         "its offset is %" PRIu64 ", but the previous tensor ends at %" PRIu64
+                         "; download the file again, or ask its maker",
+                         offset, reader->data_length);
     tensor->offset = offset;
     if (!checked_add(offset, tensor->length, &reader->data_end) ||
         !checked_align(reader->data_end, reader->alignment, &reader->data_length))
@@ -220,7 +235,8 @@ static bool place_data(struct reader *reader, struct error *error)
         return true;
     if (!checked_align(reader->cursor.offset, reader->alignment, &data) || data > size)
         return error_set(error,
-                         "truncated: its data begins at a multiple of %" PRIu64 " after offset %" PRIu64 " of %" PRIu64,
+                         "truncated: its data begins at a multiple of %" PRIu64 " after offset %" PRIu64 " of %" PRIu64
+                         "; an interrupted download?",
                          reader->alignment, reader->cursor.offset, size);
     if (reader->data_end > size - data)
         return error_set(error,

@@ -70,8 +70,10 @@ static bool walk_string(struct walk *walk, struct error *error)
     if (length > GGUF_MAX_STRING)
         return error_set(error, "string too long: %" PRIu64 " bytes, the limit is %d", length, GGUF_MAX_STRING);
     if (length > remaining)
-        return error_set(error, "truncated: a string of %" PRIu64 " bytes, but only %" PRIu64 " bytes follow", length,
-                         remaining);
+        return error_set(error,
+                         "truncated: a string of %" PRIu64 " bytes, but only %" PRIu64
+                         " bytes follow; an interrupted download?",
+                         length, remaining);
     if (walk->out == NULL)
         return walk_text(walk, length, error);
     size_t place = walk->out->length;
@@ -125,7 +127,8 @@ static bool walk_simple(struct walk *walk, enum gguf_type type, uint64_t count, 
 
 static bool check_type(uint64_t type, struct error *error)
 {
-    return type < N_TYPES || error_set(error, "unknown value type %" PRIu64, type);
+    return type < N_TYPES ||
+           error_set(error, "unknown value type %" PRIu64 "; download the file again, or update wfs", type);
 }
 
 static bool begin_array(struct walk *walk, struct level *ret_level, struct error *error)
@@ -140,8 +143,10 @@ static bool begin_array(struct walk *walk, struct level *ret_level, struct error
     unsigned count_bytes = walk->cursor->version == 1 ? 4 : 8;
     unsigned least = types[type].size != 0 ? types[type].size : count_bytes;
     if (count > remaining / least)
-        return error_set(error, "truncated: an array of %" PRIu64 " elements, but only %" PRIu64 " bytes follow", count,
-                         remaining);
+        return error_set(error,
+                         "truncated: an array of %" PRIu64 " elements, but only %" PRIu64
+                         " bytes follow; an interrupted download?",
+                         count, remaining);
     if (walk->out != NULL) {
         buffer_append_le(walk->out, type, 4);
         buffer_append_le(walk->out, count, 8);
@@ -185,9 +190,9 @@ static bool read_key(struct gguf_cursor *cursor, char **ret_key, struct error *e
     struct walk walk = {.cursor = cursor, .out = &text};
     bool good = walk_string(&walk, error);
     if (good && text.length == 8)
-        good = error_set(error, "its name is empty");
+        good = error_set(error, "its name is empty; download the file again, or ask its maker");
     if (good && walk.has_nul)
-        good = error_set(error, "its name contains a NUL byte");
+        good = error_set(error, "its name contains a NUL byte; download the file again, or ask its maker");
     if (good)
         *ret_key = memory_strndup((const char *)text.bytes + 8, text.length - 8);
     buffer_free(&text);
@@ -247,7 +252,7 @@ bool gguf_kvs_read(struct gguf_kvs *kvs, struct gguf_cursor *cursor, struct erro
     } else if (gguf_kvs_add(kvs, &kv)) {
         return true;
     } else {
-        error_set(error, "'%.200s' occurs twice", key);
+        error_set(error, "'%.200s' occurs twice; download the file again, or ask its maker", key);
     }
     free(key);
     buffer_free(&kv.value);

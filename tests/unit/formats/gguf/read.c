@@ -109,26 +109,30 @@ static void header_attacks(void)
 {
     struct assembly file = {0};
     begin(&file, 3, 0, 0), file.bytes.bytes[3] = 'G';
-    gives(&file, "not a GGUF file: it does not start with GGUF");
+    gives(&file,
+          "not a GGUF file: it does not start with GGUF; download it again, or rename it if it has another format");
     buffer_append(&file.bytes, "GGU", 3);
-    gives(&file, "truncated: 4 bytes expected at offset 0 of 3");
+    gives(&file, "truncated: 4 bytes expected at offset 0 of 3; an interrupted download?");
     buffer_append(&file.bytes, "GGUF\3\0\0", 7);
-    gives(&file, "truncated: 4 bytes expected at offset 4 of 7");
-    begin(&file, 0, 0, 0), gives(&file, "unsupported version 0: known versions are 1 to 3");
-    begin(&file, 4, 0, 0), gives(&file, "unsupported version 4: known versions are 1 to 3");
-    begin(&file, 0x00010000, 0, 0), gives(&file, "unsupported version 256: known versions are 1 to 3");
+    gives(&file, "truncated: 4 bytes expected at offset 4 of 7; an interrupted download?");
+    begin(&file, 0, 0, 0),
+        gives(&file, "unsupported version 0: known versions are 1 to 3; download the file again, or update wfs");
+    begin(&file, 4, 0, 0),
+        gives(&file, "unsupported version 4: known versions are 1 to 3; download the file again, or update wfs");
+    begin(&file, 0x00010000, 0, 0),
+        gives(&file, "unsupported version 256: known versions are 1 to 3; download the file again, or update wfs");
     begin(&file, 3, UINT64_C(1) << 63, 0);
-    gives(&file, "truncated: 9223372036854775808 tensors, and only 0 bytes follow");
+    gives(&file, "truncated: 9223372036854775808 tensors, and only 0 bytes follow; an interrupted download?");
     begin(&file, 3, 0, UINT64_C(1) << 63);
-    gives(&file, "truncated: 9223372036854775808 keys, and only 0 bytes follow");
+    gives(&file, "truncated: 9223372036854775808 keys, and only 0 bytes follow; an interrupted download?");
     begin(&file, 3, 0, UINT64_MAX);
-    gives(&file, "truncated: 18446744073709551615 keys, and only 0 bytes follow");
+    gives(&file, "truncated: 18446744073709551615 keys, and only 0 bytes follow; an interrupted download?");
     begin(&file, 3, 0, 1), put_data(&file, 1, 13);
-    gives(&file, "truncated: 1 keys, and only 13 bytes follow");
+    gives(&file, "truncated: 1 keys, and only 13 bytes follow; an interrupted download?");
     begin(&file, 3, 0, 0);
     gives(&file, "ok 0");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(0), 0, 0);
-    gives(&file, "truncated: its data begins at a multiple of 32 after offset 57 of 57");
+    gives(&file, "truncated: its data begins at a multiple of 32 after offset 57 of 57; an interrupted download?");
 }
 
 static void key_attacks(void)
@@ -137,21 +141,22 @@ static void key_attacks(void)
     begin(&file, 3, 0, 1), put(&file, UINT64_MAX, 8), put_data(&file, 1, 32);
     gives(&file, "key 1 of 1: string too long: 18446744073709551615 bytes, the limit is 1073741824");
     begin(&file, 3, 0, 1), put_key(&file, "", 4), put_data(&file, 1, 32);
-    gives(&file, "key 1 of 1: its name is empty");
+    gives(&file, "key 1 of 1: its name is empty; download the file again, or ask its maker");
     begin(&file, 3, 0, 1), put_key(&file, "k", 13), put_data(&file, 1, 32);
-    gives(&file, "key 1 of 1: 'k': unknown value type 13");
+    gives(&file, "key 1 of 1: 'k': unknown value type 13; download the file again, or update wfs");
     begin(&file, 3, 0, 2), put_u32_key(&file, "k", 1), put_u32_key(&file, "k", 2), put_data(&file, 32, 0);
-    gives(&file, "key 2 of 2: 'k' occurs twice");
+    gives(&file, "key 2 of 2: 'k' occurs twice; download the file again, or ask its maker");
     begin(&file, 3, 0, 1), put_key(&file, "k", 9), put_array(&file, 0, UINT64_C(1) << 63), put_data(&file, 1, 32);
     gives(&file, "key 1 of 1: 'k': array too long: 9223372036854775808 elements, the limit is 1073741824");
     begin(&file, 3, 0, 1), put_key(&file, "k", 9), put_array(&file, 12, 1 << 29), put_data(&file, 1, 32);
-    gives(&file, "key 1 of 1: 'k': truncated: an array of 536870912 elements, but only 32 bytes follow");
+    gives(&file, "key 1 of 1: 'k': truncated: an array of 536870912 elements, but only 32 bytes follow; an interrupted "
+                 "download?");
     static const uint32_t alignments[] = {0, 3, 31, 0x7fffffff};
     static const char *const reasons[] = {
-        "general.alignment is 0, not a power of two",
-        "general.alignment is 3, not a power of two",
-        "general.alignment is 31, not a power of two",
-        "general.alignment is 2147483647, not a power of two",
+        "general.alignment is 0, not a power of two; download the file again, or ask its maker",
+        "general.alignment is 3, not a power of two; download the file again, or ask its maker",
+        "general.alignment is 31, not a power of two; download the file again, or ask its maker",
+        "general.alignment is 2147483647, not a power of two; download the file again, or ask its maker",
     };
     for (size_t i = 0; i < 4; i++) {
         begin(&file, 3, 0, 1), put_u32_key(&file, "general.alignment", alignments[i]), put_data(&file, 32, 0);
@@ -159,13 +164,14 @@ static void key_attacks(void)
     }
     begin(&file, 3, 1, 1), put_u32_key(&file, "general.alignment", 0x80000000),
         put_tensor(&file, "t", DIMENSIONS(0), 0, 0), put_data(&file, 32, 0);
-    gives(&file, "truncated: its data begins at a multiple of 2147483648 after offset 90 of 96");
+    gives(&file,
+          "truncated: its data begins at a multiple of 2147483648 after offset 90 of 96; an interrupted download?");
     begin(&file, 3, 0, 1), put_key(&file, "general.alignment", 10), put(&file, 32, 8), put_data(&file, 32, 0);
-    gives(&file, "general.alignment is u64, not u32");
+    gives(&file, "general.alignment is u64, not u32; download the file again, or ask its maker");
     begin(&file, 3, 0, 1), put_key(&file, "general.alignment", 5), put(&file, 32, 4), put_data(&file, 32, 0);
-    gives(&file, "general.alignment is i32, not u32");
+    gives(&file, "general.alignment is i32, not u32; download the file again, or ask its maker");
     begin(&file, 3, 0, 1), put_key(&file, "general.alignment", 8), put_string(&file, "32"), put_data(&file, 32, 0);
-    gives(&file, "general.alignment is string, not u32");
+    gives(&file, "general.alignment is string, not u32; download the file again, or ask its maker");
 }
 
 static void name_attacks(void)
@@ -192,7 +198,8 @@ static void tensor_attacks(void)
     char expected[128];
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++) {
         begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(256), removed[i], 0), put_data(&file, 32, 1024);
-        snprintf(expected, sizeof expected, "tensor 't': unknown tensor type %u", removed[i]);
+        snprintf(expected, sizeof expected,
+                 "tensor 't': unknown tensor type %u; download the file again, or update wfs", removed[i]);
         gives(&file, expected);
     }
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(1, 1, 1, 1, 1, 1), 0, 0), put_data(&file, 32, 4);
@@ -216,10 +223,12 @@ static void tensor_attacks(void)
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(0, 4, UINT64_C(1) << 62), 0, 0), put_data(&file, 32, 4);
     gives(&file, "ok 1");
     begin(&file, 3, 1, 0), put_tensor(&file, "t", DIMENSIONS(100, 2), 12, 0), put_data(&file, 32, 1024);
-    gives(&file, "tensor 't': a row of 100 elements is not a multiple of 256, as Q4_K needs it");
+    gives(&file, "tensor 't': a row of 100 elements is not a multiple of 256, as Q4_K needs it; download the file "
+                 "again, or ask its maker");
     begin(&file, 3, 1, 0), put_string(&file, "t"), put(&file, 0, 4), put(&file, 8, 4), put(&file, 0, 8),
         put_data(&file, 32, 64);
-    gives(&file, "tensor 't': a row of 1 elements is not a multiple of 32, as Q8_0 needs it");
+    gives(&file, "tensor 't': a row of 1 elements is not a multiple of 32, as Q8_0 needs it; download the file again, "
+                 "or ask its maker");
 }
 
 static void offset_attacks(void)
@@ -231,12 +240,15 @@ static void offset_attacks(void)
         begin(&file, 3, 2, 0), put_tensor(&file, "a", DIMENSIONS(4), 0, 0),
             put_tensor(&file, "b", DIMENSIONS(4), 0, offsets[i]);
         put_data(&file, 32, 256);
-        snprintf(expected, sizeof expected, "tensor 'b': its offset is %llu, but the previous tensor ends at 32",
+        snprintf(expected, sizeof expected,
+                 "tensor 'b': its offset is %llu, but the previous tensor ends at 32; download the file again, or ask "
+                 "its maker",
                  (unsigned long long)offsets[i]);
         gives(&file, expected);
     }
     begin(&file, 3, 1, 0), put_tensor(&file, "a", DIMENSIONS(4), 0, 32), put_data(&file, 32, 256);
-    gives(&file, "tensor 'a': its offset is 32, but the previous tensor ends at 0");
+    gives(&file,
+          "tensor 'a': its offset is 32, but the previous tensor ends at 0; download the file again, or ask its maker");
     begin(&file, 3, 1, 0), put_tensor(&file, "a", DIMENSIONS(1000), 0, 0), put_data(&file, 32, 3999);
     gives(&file, "truncated: 1 of 4000 tensor bytes are missing; an interrupted download?");
     begin(&file, 3, 1, 0), put_tensor(&file, "a", DIMENSIONS(UINT64_C(1) << 40), 0, 0), put_data(&file, 32, 0);
@@ -339,7 +351,8 @@ static void split(void)
     CHECK_TEXT(outcome("v"), "v: this directory contains 2 GGUF models; name one: one-00001-of-00001.gguf, two.gguf");
     CHECK_TEXT(outcome("v/two.gguf"), "ok 1");
     files_write_text("w/m.gguf", "what?");
-    CHECK_TEXT(outcome("w/m.gguf"), "m.gguf: not a GGUF file: it does not start with GGUF");
+    CHECK_TEXT(outcome("w/m.gguf"), "m.gguf: not a GGUF file: it does not start with GGUF; download it again, or "
+                                    "rename it if it has another format");
 }
 
 int main(void)

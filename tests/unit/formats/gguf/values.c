@@ -228,27 +228,27 @@ static void refuses_all(void)
     put(&file, UINT64_MAX, 8);
     refuses(&file, "string too long: 18446744073709551615 bytes, the limit is 1073741824");
     put(&file, 5, 8);
-    refuses(&file, "truncated: a string of 5 bytes, but only 0 bytes follow");
+    refuses(&file, "truncated: a string of 5 bytes, but only 0 bytes follow; an interrupted download?");
     put_key(&file, "", 4), put(&file, 1, 4);
-    refuses(&file, "its name is empty");
+    refuses(&file, "its name is empty; download the file again, or ask its maker");
     put_text(&file, "a\0b", 3), put(&file, 4, 4), put(&file, 1, 4);
-    refuses(&file, "its name contains a NUL byte");
+    refuses(&file, "its name contains a NUL byte; download the file again, or ask its maker");
     put_key(&file, "k", 13), put(&file, 1, 8);
-    refuses(&file, "'k': unknown value type 13");
+    refuses(&file, "'k': unknown value type 13; download the file again, or update wfs");
     put_key(&file, "k", 9), put_array(&file, 13, 1);
-    refuses(&file, "'k': unknown value type 13");
+    refuses(&file, "'k': unknown value type 13; download the file again, or update wfs");
     put_key(&file, "k", 9), put_array(&file, 0, UINT64_C(1) << 63);
     refuses(&file, "'k': array too long: 9223372036854775808 elements, the limit is 1073741824");
     put_key(&file, "k", 9), put_array(&file, 8, 3), put(&file, 0, 8), put(&file, 0, 8);
-    refuses(&file, "'k': truncated: an array of 3 elements, but only 16 bytes follow");
+    refuses(&file, "'k': truncated: an array of 3 elements, but only 16 bytes follow; an interrupted download?");
     put_key(&file, "k", 9), put_array(&file, 8, 1), put(&file, 1, 8);
-    refuses(&file, "'k': truncated: a string of 1 bytes, but only 0 bytes follow");
+    refuses(&file, "'k': truncated: a string of 1 bytes, but only 0 bytes follow; an interrupted download?");
     put_key(&file, "k", 9);
     for (int depth = 0; depth < 9; depth++)
         put_array(&file, 9, 1);
     refuses(&file, "'k': arrays are nested more than 8 deep");
     put_key(&file, "k", 10), put(&file, 1, 4);
-    refuses(&file, "'k': truncated: 8 bytes expected at offset 13 of 17");
+    refuses(&file, "'k': truncated: 8 bytes expected at offset 13 of 17; an interrupted download?");
 }
 
 static const char *shown(const struct gguf_kv *kv)
@@ -292,7 +292,7 @@ static void refuses_twice(void)
     put_u32_key(&file, "k", 1);
     struct source *source = source_of(&file);
     CHECK(!read_all(&kvs, source, &file, 2, &error));
-    CHECK_TEXT(error.message, "'k' occurs twice");
+    CHECK_TEXT(error.message, "'k' occurs twice; download the file again, or ask its maker");
     gguf_kvs_free(&kvs);
     source_close(source);
     buffer_free(&file.bytes);

@@ -108,7 +108,7 @@ static const struct {
     {"2^31 - 1 values", 17, "\1\0\0\0\1\0\0\0a\1\0\0\0\377\377\377\177", "'a' has 2147483647 values, but only 0 bytes"},
     {"no values", 17, "\1\0\0\0\1\0\0\0a\1\0\0\0\0\0\0\0", "the number of values at byte 13 is 0"},
     {"another text", 24, "this is not a matrix at all", "not an importance matrix"},
-    {"a GGUF that is cut", 6, "GGUF\3\0", "truncated: 4 bytes expected at offset 4 of 6"},
+    {"a GGUF that is cut", 6, "GGUF\3\0", "truncated: 4 bytes expected at offset 4 of 6; an interrupted download?"},
 };
 
 static void odd_files(void)

@@ -281,10 +281,13 @@ static void add(const struct adding *adding, const struct repository *repository
     repositories->items[repositories->count++] = *repository;
 }
 
-/* Reports whether programs may know the class that config.json names. */
+/* Reports whether programs may know the model's class: that of a GGUF, or of a config.json that can be read. */
 static bool has_known_class(struct tree *tree)
 {
-    return !gguf_is_plain(tree_checkpoint(tree), &tree_options(tree)->request.references);
+    const struct checkpoint *checkpoint = tree_checkpoint(tree);
+    struct error unused;
+    return facts_of(checkpoint).keys != NULL || (config_facts_of(checkpoint, &unused) != NULL &&
+                                                 !gguf_is_plain(checkpoint, &tree_options(tree)->request.references));
 }
 
 /* Reports whether llama.cpp runs the GGUFs of a tree: no adapter, no diffusion model, and no plain container. */

@@ -314,6 +314,11 @@ END
     [ -z "$(grep -h "llama-server\|ollama\|vllm\|sglang\|mlx_lm\|for engines such" "$SERVER_LOG" "$OUT/page" "$OUT/view")" ]
     kill -TERM "$SERVER"
     server_ends_with 0
+    echo '[]' >"$OUT/plain/config.json"
+    offer -v "acme/Plain=$OUT/plain"
+    [ "$(grep -c "HF_ENDPOINT=" "$SERVER_LOG")" -eq 1 ]
+    kill -TERM "$SERVER"
+    server_ends_with 0
     cp "$MODEL/config.json" "$OUT/plain/"
     sed -i 's/"model_type": "llama"/"model_type": "foo"/' "$OUT/plain/config.json"
     offer -v "acme/Plain=$OUT/plain" "acme/Tiny=$MODEL" # of the first, mlx-lm has no class

@@ -135,7 +135,7 @@ def test_a_directory_gets_the_copy(source, tmp_path):
         model.copy("tensors/half/raw", tmp_path / "absent" / "raw")
 
 
-def test_a_copy_that_cannot_be_written_has_the_errno(source, tmp_path):
+def test_a_copy_that_cannot_be_written_has_errno_and_filename(source, tmp_path):
     model, links = wfs.open(source), tmp_path / "links"
     links.mkdir()
     (links / "dangling").symlink_to("absent")
@@ -143,7 +143,7 @@ def test_a_copy_that_cannot_be_written_has_the_errno(source, tmp_path):
     for destination, expected in (("/dev/full", errno.ENOSPC), (links / "dangling", errno.ENOENT), (links / "loop", errno.ELOOP)):
         with pytest.raises(OSError) as failure:
             model.copy("model.safetensors", destination)
-        assert failure.value.errno == expected
+        assert (failure.value.errno, failure.value.filename) == (expected, str(destination))
     assert sorted(os.listdir(links)) == ["dangling", "loop"]
 
 

@@ -165,7 +165,7 @@ class RawFile(io.RawIOBase):
 
         def work(watch: Any) -> None:
             with RawFile(handle, path) as own:
-                call(lib.wfs_file_copy_watched, own._open_file(), to_bytes, watch, None)
+                call(lib.wfs_file_copy_watched, own._open_file(), to_bytes, watch, None, path=to)
 
         watched(work, self.size, progress)
 

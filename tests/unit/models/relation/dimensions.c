@@ -60,9 +60,9 @@ static void test_read(void)
         {"{\"n_layer\": 3, \"n_embd\": 32, \"n_head\": 4}", 3, 32, 4, 4, 0}, /* as many key heads as heads */
         {"{\"n_layers\": 1, \"dim\": 16, \"n_heads\": 2, \"n_kv_heads\": 1, \"num_local_experts\": 8}", 1, 16, 2, 1, 8},
         {"{\"num_attention_heads\": 0, \"hidden_size\": 16777217, \"num_experts\": \"4\"}", 0, 0, 0, 0, 0},
-        /* Of several names for one number the converter's first counts, as find_hparam() of llama.py, phi.py, falcon.py
-         * and base.py lists them, also where it is null. */
-        {"{\"num_attention_heads\": 8, \"n_heads\": 4, \"num_key_value_heads\": 2, \"n_kv_heads\": 1}", 0, 0, 4, 1, 0},
+        /* Of several names for one number the converter's first counts, as find_hparam() of base.py and phi.py lists
+         * them, also where it is null. */
+        {"{\"num_attention_heads\": 8, \"n_heads\": 4, \"num_key_value_heads\": 2, \"n_kv_heads\": 1}", 0, 0, 8, 2, 0},
         {"{\"n_head\": 4, \"num_attention_heads\": 8, \"n_head_kv\": 1, \"num_key_value_heads\": 2}", 0, 0, 8, 2, 0},
         {"{\"n_head\": 4, \"num_attention_heads\": 8, \"n_head_kv\": 1, \"num_kv_heads\": 2}", 0, 0, 8, 2, 0},
         {"{\"num_layers\": 1, \"n_layer\": 2, \"num_hidden_layers\": 3, \"n_layers\": 4}", 4, 0, 0, 0, 0},
@@ -71,7 +71,7 @@ static void test_read(void)
         {"{\"dim\": 16, \"n_embd\": 32}", 0, 32, 0, 0, 0},
         {"{\"n_routed_experts\": 2, \"num_experts\": 4, \"num_local_experts\": 8}", 0, 0, 0, 0, 8},
         {"{\"n_routed_experts\": 2, \"num_experts\": 4}", 0, 0, 0, 0, 4},
-        {"{\"n_heads\": null, \"num_attention_heads\": 8, \"n_kv_heads\": 2}", 0, 0, 0, 2, 0},
+        {"{\"num_attention_heads\": null, \"n_heads\": 8, \"n_kv_heads\": 2}", 0, 0, 0, 2, 0},
         {"{\"hidden_size\": 16777216, \"num_attention_heads\": -1, \"n_routed_experts\": 256}", 0, 1 << 24, 0, 0, 256},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -40,7 +40,7 @@ const struct family gemma3_projector = {
                 siglip_tensors},
     .keys = {tower_keys, vision_keys, gemma3_keys},
     .prefix = "vision_tower.vision_model.",
-    .dropped_prefixes = TEXTS("model.", "vision_tower.vision_model."),
+    .dropped_prefixes = SIGLIP_PREFIXES,
     .tower = TOWER(.config = {.vision = "vision_config"},
                    .parts = TEXTS("multi_modal_projector.", "vision_tower.", "model.multi_modal_projector.",
                                   "model.vision_tower.")),

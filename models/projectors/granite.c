@@ -137,7 +137,7 @@ const struct family granite4_vision_projector = {
     .tensors = {granite4_vision_tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, granite4_vision_keys},
     .prefix = "vision_tower.vision_model.",
-    .dropped_prefixes = TEXTS("model.", "vision_tower.vision_model."),
+    .dropped_prefixes = SIGLIP_PREFIXES,
     .tower = TOWER(.config = {.vision = "vision_config"},
                    .parts = TEXTS("model.vision_tower.", "model.layerwise_projectors.", "model.spatial_projectors.",
                                   "model.image_newline")),

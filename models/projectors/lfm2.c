@@ -63,7 +63,7 @@ const struct family lfm2vl_projector = {
     .tensors = {lfm2vl_tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, lfm2vl_keys},
     .prefix = "vision_tower.vision_model.",
-    .dropped_prefixes = TEXTS("model.", "vision_tower.vision_model."),
+    .dropped_prefixes = SIGLIP_PREFIXES,
     .tower = TOWER(.config = {.vision = "vision_config"},
                    .parts = TEXTS("model.vision_tower.", "model.multi_modal_projector.", "vision_tower.",
                                   "multi_modal_projector.")),

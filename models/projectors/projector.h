@@ -71,6 +71,9 @@ bool emit_known_activation(struct model_builder *builder, struct error *error);
 /* SigLIP's names in transformers, after the prefix of the projector. */
 extern const struct relation_row siglip_tensors[];
 
+/* What a SigLIP in a model's vision_tower has before these names; transformers 5 saves it without the vision_model. */
+#define SIGLIP_PREFIXES TEXTS("model.", "vision_tower.vision_model.", "vision_tower.")
+
 /* Whisper's encoder: its names after "audio_tower.", the types of its convolutions, and its keys. */
 extern const struct relation_row whisper_tensors[];
 extern const struct stored_type whisper_stored_types[];

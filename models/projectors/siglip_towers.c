@@ -55,7 +55,7 @@ const struct family cohere2v_projector = {
     .tensors = {cohere2v_tensors, siglip_tensors},
     .keys = {tower_keys, vision_keys, cohere2v_keys},
     .prefix = "vision_tower.vision_model.",
-    .dropped_prefixes = TEXTS("model.", "vision_tower.vision_model.", "vision_tower."),
+    .dropped_prefixes = SIGLIP_PREFIXES,
     .tower = TOWER(.config = {.vision = "vision_config"},
                    .parts = TEXTS("model.vision_tower.", "model.multi_modal_projector.")),
     .stored_types = STORED_TYPES({"v.patch_embd.weight", &f32_dtype}, {"v.position_embd.weight", &f32_dtype}),

@@ -2,6 +2,7 @@
  * what convert_hf_to_gguf.py --mmproj writes for the same files, by make_mmproj_files.py, which also has what it
  * changes for models that the converter fails for (docs/exceptions.md). */
 #include "base/encodings.h"
+#include "base/text.h"
 #include "fs/tree/content_options.h"
 #include "fs/tree/tree.h"
 #include "models/derive/derive.h"
@@ -156,6 +157,23 @@ static void check_tower(const struct tower_case *tower)
         checkpoint_close(checkpoint);
 }
 
+/* transformers 5 saves a SigLIP without the vision_model in its names: the files are the same. */
+static void check_short_names(const struct tower_case *tower)
+{
+    static const char part[] = "vision_model.", shortened[] = "cohere2v gemma3 granite4_vision lfm2vl lfm2-vl";
+    struct tower_case shorter = *tower;
+    struct buffer lines = {0};
+    const char *rest = tower->tensors, *found;
+    if (!text_has_word(shortened, tower->name, strlen(tower->name)))
+        return;
+    for (; (found = strstr(rest, part)) != NULL; rest = found + strlen(part))
+        buffer_append(&lines, rest, (size_t)(found - rest));
+    buffer_append(&lines, rest, strlen(rest) + 1);
+    shorter.tensors = (const char *)lines.bytes;
+    check_tower(&shorter);
+    buffer_free(&lines);
+}
+
 static bool holds(const unsigned char *bytes, size_t size, const char *text)
 {
     return memmem(bytes, size, text, strlen(text)) != NULL;
@@ -208,7 +226,7 @@ int main(void)
     check_overrides();
     check_library();
     for (size_t i = 0; i < sizeof towers / sizeof *towers; i++)
-        check_tower(&towers[i]);
+        check_tower(&towers[i]), check_short_names(&towers[i]);
     files_remove();
     return check_done();
 }

@@ -165,6 +165,14 @@ static void note_exaone(const struct gguf_model *model, const char *architecture
         note(model, "sliding_window", "has windows only in models of 64 layers");
 }
 
+/* Notes a gate of Qwen 3.8 Flash Next's linear attention that is not the one of the released model. */
+static void note_qwen4(const struct gguf_model *model, const char *architecture)
+{
+    if (strcmp(architecture, "qwen4exp") == 0 &&
+        !json_string_is(hparams_get(model->hparams, "output_gate_type"), "sigmoid"))
+        note(model, "output_gate_type", "has a sigmoid in the gates of linear attention, whose default is hidden_act");
+}
+
 /* Notes norms of Llama 4's queries and keys, which llama.cpp has unless there are 128 experts, as in Maverick. */
 static void note_llama4(const struct gguf_model *model, const char *architecture)
 {
@@ -290,6 +298,7 @@ void unlike_note(const struct gguf_model *model)
     note_period(model, architecture, scratch);
     note_window(model, architecture, scratch);
     note_exaone(model, architecture);
+    note_qwen4(model, architecture);
     note_llama4(model, architecture);
     note_mellum(model, architecture);
     note_gemma4(model, architecture);

@@ -149,11 +149,15 @@ static const struct relation_row qwen4exp_tensors[] = {
 
 static const char shard_pattern[] = "per_layer_token_embd.{}.weight";
 
-/* Renames the mixer and projections beside mtp.layers to parts of the first layer that predicts. */
+/* Renames the mixer and projections beside mtp.layers to parts of the first layer that predicts, and the table of
+ * n-grams, which transformers 5 has in its layer. */
 static const char *qwen4exp_rename_tensor(struct arena *arena, const struct dimensions *dimensions,
                                           enum direction direction, const char *name)
 {
     static const char *const parts[] = {"mtp.fc_embedding.", "mtp.fc_hidden.", "mtp.hyper_connection_mixer."};
+    const char *table = direction == FORWARD ? strstr(name, ".ple.ple_embedding.") : NULL;
+    if (table != NULL)
+        return arena_printf(arena, "model.%s", table + strlen(".ple."));
     uint64_t first = dimensions->n_layers - dimensions_get(dimensions, "nextn");
     for (size_t i = 0; direction == FORWARD && i < sizeof parts / sizeof *parts; i++)
         if (text_starts_with(name, parts[i]))
@@ -437,6 +441,7 @@ static const struct config_row qwen4exp_config_rows[] = {
     {"image_token_id", FROM_KEY, "ple.image_token_id"},
     {"eos_token_id", FROM_KEY, "ple.eos_token_id"},
     {"split_ngram_parts", FROM_TEXT, .text = "1"},
+    {"output_gate_type", FROM_TEXT, .text = "'sigmoid'"},
     {0},
 };
 

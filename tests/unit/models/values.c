@@ -112,6 +112,13 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\",\"vocab_size\":8,\"hidden_size\":16,"     \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":4,\"layer_norm_eps\":1e-5,"               \
     "\"max_position_embeddings\":8"
+#define QWEN4                                                                                                          \
+    "{\"architectures\":[\"Qwen4ExpForCausalLM\"],\"model_type\":\"qwen4_exp_text\"," SIZES                            \
+    "\"linear_conv_kernel_dim\":4,\"linear_key_head_dim\":2,\"linear_num_key_heads\":1,\"linear_num_value_heads\":2,"  \
+    "\"linear_value_head_dim\":2,\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,"             \
+    "\"shared_expert_intermediate_size\":4,\"hc_count\":2,\"hc_lowrank\":2,\"indexer_n_heads\":1,"                     \
+    "\"indexer_head_dim\":2,\"indexer_budget\":8,\"indexer_compress_ratio\":4,\"layer_types\":[\"linear_attention\"]," \
+    "\"ple_layer_ids\":[],\"split_ngram_parts\":1,\"hidden_act\":\"silu\""
 #define SAVED ",\"transformers_version\":\"5.24.0\""
 #define SOLAR                                                                                                          \
     "{\"architectures\":[\"SolarOpenForCausalLM\"],\"model_type\":\"solar_open\"," SIZES                               \
@@ -409,6 +416,12 @@ static const struct {
      .note = "override-kv=gemma4.final_logit_softcapping=float:0"},
     {DBRX "5e5}}", "dbrx.block_count", 1, "transformer.wte"},
     {DBRX "1e4}}", "dbrx.block_count", 1, "transformer.wte", .note = "override-kv=dbrx.rope.freq_base=float:10000"},
+    {QWEN4 "}", "qwen4exp.block_count", 1, .note = "has a sigmoid in the gates of linear attention"},
+    /* with the table of n-grams where transformers 5 has it, and where the released model has it */
+    {QWEN4 ",\"output_gate_type\":\"sigmoid\"}", "qwen4exp.block_count", 1,
+     "model.layers.0.ple.ple_embedding.ngram_embedding.shard_0", .note = "without the tensors of multi-token"},
+    {QWEN4 ",\"output_gate_type\":\"sigmoid\"}", "qwen4exp.block_count", 1,
+     "model.ple_embedding.ngram_embedding.shard_0", .note = "without the tensors of multi-token"},
     {LAGUNA "[\"full_attention\"]}", "laguna.block_count", 1},
     {LAGUNA "[\"sliding_attention\"]}", "laguna.block_count", 1,
      .note = "full attention in every layer of 4, from the first on"},

@@ -201,6 +201,17 @@ static void choose_part(struct gguf_model *model, const struct family_name *hf)
                         reference_build(references), hf->name);
 }
 
+/* Notes a multimodal model whose text model names no class: family_find() found one by its type. */
+static void note_class(const struct gguf_model *model, const struct family_name *hf)
+{
+    const char *class_name = hparams_class(model->hparams);
+    if (model->family->tower == NULL && class_name != NULL && strcmp(class_name, hf->name) != 0)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "text_config in config.json names no class (architectures), and the converter fails for %s: "
+                        "the file has the text model as %s",
+                        class_name, hf->name);
+}
+
 static bool make_by_family(struct gguf_model *model, const struct family_name *hf, struct error *error)
 {
     const struct family *family = model->family;
@@ -225,6 +236,7 @@ static bool make_by_family(struct gguf_model *model, const struct family_name *h
     nvfp4_write_weights_only(model);
     if (family->tower == NULL && !family->drafts)
         unlike_note(model);
+    note_class(model, hf);
     if (family->tower != NULL || model->lacks_vocab)
         return true;
     if (family->drafts)

@@ -32,6 +32,7 @@ static const struct {
     {"afmoe", "mup_enabled", IS_FALSE, NULL, 0, "scales the embedding"},
     {"arcee nemotron", "hidden_act", IS_NOT_TEXT, "relu2", 0, "squares a ReLU"},
     {"bloom", "apply_residual_connection_post_layernorm", IS_TRUE, NULL, 0, "adds what comes before the norms"},
+    {"cohere2 command-r", "tie_word_embeddings", IS_FALSE, NULL, 0, "has no output but the embedding"},
     {"deepseek2", "topk_method", IS_TEXT, "group_limited_greedy", 0,
      "chooses groups by the sum of their two best experts, if there are several"},
     {"deepseek2 deepseek32", "rope_interleave", IS_FALSE, NULL, 0, "turns neighbouring elements"},
@@ -163,6 +164,17 @@ static void note_exaone(const struct gguf_model *model, const char *architecture
     if (strcmp(architecture, "exaone4") == 0 && json_u64(hparams_get(model->hparams, "sliding_window"), &window) &&
         json_u64(hparams_get(model->hparams, "num_hidden_layers"), &n_layers) && n_layers != LAYERS_WITH_WINDOWS)
         note(model, "sliding_window", "has windows only in models of 64 layers");
+}
+
+/* Notes logits that classes of multimodal models with Command R do not scale. */
+static void note_cohere2(const struct gguf_model *model, const char *architecture)
+{
+    const char *type = json_string(json_get(hparams_raw(model->hparams), "model_type"), NULL);
+    if (strcmp(architecture, "cohere2") == 0 && type != NULL &&
+        text_has_word("aya_vision cohere2_vision", type, strlen(type)))
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp scales logits by logit_scale, as the class of the text model does, that of the "
+                        "whole model does not: it computes other values than transformers, in the same order");
 }
 
 /* Notes a gate of Qwen 3.8 Flash Next's linear attention that is not the one of the released model. */
@@ -298,6 +310,7 @@ void unlike_note(const struct gguf_model *model)
     note_period(model, architecture, scratch);
     note_window(model, architecture, scratch);
     note_exaone(model, architecture);
+    note_cohere2(model, architecture);
     note_qwen4(model, architecture);
     note_llama4(model, architecture);
     note_mellum(model, architecture);

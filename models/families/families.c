@@ -1,6 +1,7 @@
 #include "models/families/families.h"
 
 #include "base/text.h"
+#include "text/json.h"
 
 #include <string.h>
 
@@ -189,9 +190,35 @@ FAMILIES(DECLARE)
 #define ADDRESS(name) &name##_family,
 const struct family *const families[] = {FAMILIES(ADDRESS) NULL};
 
+/* Returns the class that reads a model type as a text model, or NULL. */
+static const char *class_of_type(const char *model_type)
+{
+    for (const struct family *const *family = families; *family != NULL; family++)
+        for (const struct config_form *form = (*family)->forms; form != NULL && form->architecture != NULL; form++)
+            if (strcmp(form->model_type, model_type) == 0 && text_ends_with(form->architecture, "ForCausalLM"))
+                return form->architecture;
+    return NULL;
+}
+
+/* Returns the class of the text model in a multimodal model, where its text_config has a model type instead of
+ * `architectures`, as one has that transformers 5 made; else NULL. PaliGemma's text model does not read text from left
+ * to right. */
+static const char *find_inner_class(const struct hparams *hparams)
+{
+    const struct json *whole = hparams_raw(hparams), *text = json_get(whole, "text_config");
+    const char *model_type = json_string(json_get(text, "model_type"), NULL);
+    const char *class_name = hparams_class(hparams);
+    if (class_name == NULL || !text_ends_with(class_name, "ForConditionalGeneration") || model_type == NULL ||
+        json_first(json_get(text, "architectures")) != NULL ||
+        json_string_is(json_get(whole, "model_type"), "paligemma"))
+        return NULL;
+    return class_of_type(model_type);
+}
+
 const struct family *family_find(const struct hparams *hparams, const struct family_name **ret_name)
 {
-    return family_among(families, hparams_class(hparams), hparams, ret_name);
+    const struct family *family = family_among(families, hparams_class(hparams), hparams, ret_name);
+    return family != NULL ? family : family_among(families, find_inner_class(hparams), hparams, ret_name);
 }
 
 const struct family_group family_groups[] = {

@@ -119,6 +119,10 @@ enum { ABSENT = -1 };
     "\"shared_expert_intermediate_size\":4,\"hc_count\":2,\"hc_lowrank\":2,\"indexer_n_heads\":1,"                     \
     "\"indexer_head_dim\":2,\"indexer_budget\":8,\"indexer_compress_ratio\":4,\"layer_types\":[\"linear_attention\"]," \
     "\"ple_layer_ids\":[],\"split_ngram_parts\":1,\"hidden_act\":\"silu\""
+/* A multimodal model whose text model names no class. */
+#define WHOLE(class, model_type, text_type)                                                                            \
+    "{\"architectures\":[\"" class "ForConditionalGeneration\"],\"model_type\":\"" model_type                          \
+                                   "\",\"text_config\":{\"model_type\":\"" text_type "\"," SIZES
 #define SAVED ",\"transformers_version\":\"5.24.0\""
 #define SOLAR                                                                                                          \
     "{\"architectures\":[\"SolarOpenForCausalLM\"],\"model_type\":\"solar_open\"," SIZES                               \
@@ -416,6 +420,19 @@ static const struct {
      .note = "override-kv=gemma4.final_logit_softcapping=float:0"},
     {DBRX "5e5}}", "dbrx.block_count", 1, "transformer.wte"},
     {DBRX "1e4}}", "dbrx.block_count", 1, "transformer.wte", .note = "override-kv=dbrx.rope.freq_base=float:10000"},
+    {COHERE2 ",\"rotary_pct\":1.0,\"tie_word_embeddings\":false}", "cohere2.block_count", 1,
+     .note = "no output but the embedding"},
+    /* The class of a text model that names none follows from its type, unless the whole model has a class. */
+    {WHOLE("Idefics3", "idefics3", "llama") "\"a\":1}}", "llama.block_count", 1, .note = "the text model as Llama"},
+    {WHOLE("Idefics3", "idefics3", "llama") "\"architectures\":null}}", "llama.block_count", 1,
+     .note = "the converter fails for Idefics3ForConditionalGeneration"},
+    {WHOLE("Idefics3", "idefics3", "llama") "\"architectures\":[\"UnheardOf\"]}}", "llama.block_count", ABSENT,
+     .note = "the architecture UnheardOf is unknown"},
+    {WHOLE("Idefics3", "idefics3", "unheard_of") "\"a\":1}}", "llama.block_count", ABSENT, .note = "plain container"},
+    {WHOLE("PaliGemma", "paligemma", "gemma") "\"a\":1}}", "gemma.block_count", ABSENT, .note = "plain container"},
+    {WHOLE("Llava", "llava", "qwen2") "\"a\":1}}", "llama.block_count", 1},
+    {WHOLE("AyaVision", "aya_vision", "cohere2") "\"sliding_window\":4,\"rotary_pct\":1.0,\"logit_scale\":1.0}}",
+     "cohere2.block_count", 1, .note = "that of the whole model does not"},
     {QWEN4 "}", "qwen4exp.block_count", 1, .note = "has a sigmoid in the gates of linear attention"},
     /* with the table of n-grams where transformers 5 has it, and where the released model has it */
     {QWEN4 ",\"output_gate_type\":\"sigmoid\"}", "qwen4exp.block_count", 1,

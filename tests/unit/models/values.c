@@ -119,6 +119,24 @@ enum { ABSENT = -1 };
     "\"shared_expert_intermediate_size\":4,\"hc_count\":2,\"hc_lowrank\":2,\"indexer_n_heads\":1,"                     \
     "\"indexer_head_dim\":2,\"indexer_budget\":8,\"indexer_compress_ratio\":4,\"layer_types\":[\"linear_attention\"]," \
     "\"ple_layer_ids\":[],\"split_ngram_parts\":1,\"hidden_act\":\"silu\""
+#define T5                                                                                                             \
+    "{\"architectures\":[\"T5ForConditionalGeneration\"],\"model_type\":\"t5\",\"vocab_size\":8,\"d_model\":4,"        \
+    "\"d_ff\":4,\"num_layers\":1,\"num_heads\":2,\"d_kv\":2,\"layer_norm_epsilon\":1e-6,"                              \
+    "\"relative_attention_num_buckets\":8,\"decoder_start_token_id\":0"
+#define GEMMA3N                                                                                                        \
+    "{\"architectures\":[\"Gemma3nForCausalLM\"],\"model_type\":\"gemma3n_text\"," SIZES                               \
+    "\"sliding_window\":4,\"altup_active_idx\":0,\"altup_num_inputs\":4,\"hidden_size_per_layer_input\":2,"            \
+    "\"num_kv_shared_layers\":0,\"activation_sparsity_pattern\":[0.0],\"layer_types\":[\"full_attention\"],"           \
+    "\"final_logit_softcapping\":"
+/* As Glm5NextTextConfig of transformers 5.24 saves itself. */
+#define GLM5                                                                                                           \
+    "{\"architectures\":[\"Glm5NextForConditionalGeneration\"],\"model_type\":\"glm5_next\",\"text_config\":{"         \
+    "\"model_type\":\"glm5_next_text\"," SIZES "\"kv_lora_rank\":4,\"q_lora_rank\":4,\"qk_nope_head_dim\":2,"          \
+    "\"qk_rope_head_dim\":0,\"v_head_dim\":2,\"moe_intermediate_size\":4,\"routed_scaling_factor\":1.0,"               \
+    "\"n_routed_experts\":2,\"n_shared_experts\":1,\"num_experts_per_tok\":1,\"norm_topk_prob\":true,\"hc_mult\":2,"   \
+    "\"hc_eps\":1e-6,\"hc_sinkhorn_iters\":2,\"index_n_heads\":1,\"index_head_dim\":2,\"index_topk\":4,"               \
+    "\"index_kpool\":2,\"linear_head_dim\":2,\"linear_num_heads\":2,\"linear_conv_kernel_dim\":3,"                     \
+    "\"linear_lower_bound\":-5.0,\"layer_types\":[\"linear_attention\"],\"mlp_layer_types\":[\"dense\"]}}"
 /* A multimodal model whose text model names no class. */
 #define WHOLE(class, model_type, text_type)                                                                            \
     "{\"architectures\":[\"" class "ForConditionalGeneration\"],\"model_type\":\"" model_type                          \
@@ -454,6 +472,13 @@ static const struct {
     {KIMI, "kimi-linear.expert_gating_func", 2, .note = "instead of linear_attn_config"},
     {KIMI, "kimi-linear.leading_dense_block_count", 1, .note = "instead of linear_attn_config"},
     {KIMI, "kimi-linear.attention.head_count_kv", 1, .of = GGUF_I32, .note = "instead of linear_attn_config"},
+    {GLM5, "glm5-next.kda.head_dim", 2, .tokenizer = special_tokenizer, .note = "instead of linear_attn_config"},
+    {GLM5, "glm5-next.ssm.conv_kernel", 3, .tokenizer = special_tokenizer, .note = "instead of linear_attn_config"},
+    {GLM5, "glm5-next.expert_gating_func", 2, .tokenizer = special_tokenizer, .note = "instead of linear_attn_config"},
+    {GLM5, "glm5-next.leading_dense_block_count", 1, .tokenizer = special_tokenizer,
+     .note = "instead of linear_attn_config"},
+    {T5 "}", "t5.block_count", 1, "shared", .has_pieces = true, .note = "what the output of T5 reads"},
+    {GEMMA3N "20.0}", "gemma3n.block_count", 1, .has_pieces = true, .note = "caps logits at 30"},
     /* DeepSeek V4 under the names that transformers 5 gives tensors, layers and ropes. */
     {DEEPSEEK4, "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32},
     {DEEPSEEK4, "deepseek4.hash_layer_count", 1},

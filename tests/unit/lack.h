@@ -1,6 +1,8 @@
 /* An allocation that fails, in a test program: one of malloc() and realloc(), by its number. */
 #pragma once
 
+#include "tests/unit/sanitized.h"
+
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 
 static int lack_left = -1; /* allocations before the one that fails */
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !IS_SANITIZED
 void *__libc_malloc(size_t size);
 void *__libc_realloc(void *memory, size_t size);
 

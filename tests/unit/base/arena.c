@@ -5,6 +5,7 @@
 #include "base/attempt.h"
 #include "base/process.h"
 #include "tests/unit/check.h"
+#include "tests/unit/sanitized.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -13,16 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { IS_MALLOC_OF_GLIBC = 0 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum { IS_MALLOC_OF_GLIBC = 0 };
+#if defined(__GLIBC__)
+enum { IS_MALLOC_OF_GLIBC = !IS_SANITIZED };
 #else
-enum { IS_MALLOC_OF_GLIBC = 1 };
-#endif
-#else
-enum { IS_MALLOC_OF_GLIBC = 1 };
+enum { IS_MALLOC_OF_GLIBC = 0 };
 #endif
 
 /* Allocated memory is not zero by luck: what was freed before is dirty. */

@@ -6,6 +6,7 @@
 #include "models/formats.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
+#include "tests/unit/sanitized.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <errno.h>
@@ -48,18 +49,6 @@ static void enter(const char *words)
 }
 
 /* A sanitizer's search for leaks needs a process. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { IS_SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum { IS_SANITIZED = 1 };
-#else
-enum { IS_SANITIZED = 0 };
-#endif
-#else
-enum { IS_SANITIZED = 0 };
-#endif
-
 static bool refuses_processes(void)
 {
     return IS_SANITIZED || refused(fork());

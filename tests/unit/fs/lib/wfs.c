@@ -6,6 +6,7 @@
 #include "base/little_endian.h"
 #include "tests/unit/check.h"
 #include "tests/unit/files.h"
+#include "tests/unit/sanitized.h"
 #include "tests/unit/write_safetensors.h"
 
 #include <errno.h>
@@ -469,19 +470,11 @@ static void many_threads(wfs_model *model)
     CHECK_NAMED(same, "several threads read one model");
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 /* Opens a model for which memory does not suffice, in a process that goes on. */
 static void lack_of_memory(wfs_context *context)
 {
     enum { N_TENSORS = 200000, LEFT = 8 << 20 };
-#ifdef SANITIZED
+#if IS_SANITIZED
     check_skip("lack of memory", "sanitizers need the address space");
 #else
     struct safetensors file = {0};

@@ -186,6 +186,14 @@ static void print_command(const char *address, const char *command, const struct
     fputs(repository->is_tagged ? ":Q4_K_M\n" : "\n", out);
 }
 
+static bool is_among(const char *const *texts, size_t n, const char *text)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(texts[i], text) == 0)
+            return true;
+    return false;
+}
+
 /* Prints a command of each program, with the first model that it runs, and one that downloads the first model. */
 static void print_commands(const struct repositories *repositories, const char *address, FILE *out)
 {
@@ -194,11 +202,9 @@ static void print_commands(const struct repositories *repositories, const char *
     size_t n = 0;
     if (repositories->count > 0)
         print_command(address, "hf download", &repositories->items[0], out);
-    for (size_t i = 0, k; i < repositories->count && n < MOST; i++) {
+    for (size_t i = 0; i < repositories->count && n < MOST; i++) {
         const struct repository *repository = &repositories->items[i];
-        for (k = 0; k < n && printed[k] != repository->command; k++)
-            continue;
-        if (k < n || !is_runnable(repository))
+        if (repository->command == NULL || is_among(printed, n, repository->command) || !is_runnable(repository))
             continue;
         printed[n++] = repository->command;
         print_command(address, repository->command, repository, out);

@@ -42,7 +42,7 @@ static unsigned long rank_of(const char *name)
     return *end == '-' && rank <= MAX_FILES ? rank : 0;
 }
 
-/* Reads the number after a text at *at, and moves *at behind it; 0: there is none. */
+/* Reads the number after a text at *at, and moves *at to its end; 0: there is none. */
 static unsigned long number_after(const char **at, const char *text)
 {
     char *end;

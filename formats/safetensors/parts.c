@@ -72,7 +72,10 @@ static bool check_files(struct reader *reader, struct error *error)
         missing = has[file] ? missing : file;
     free(has);
     if (!agree)
-        return error_set(error, "%s: the files are of different numbers of files", reader->input->path);
+        return error_set(error,
+                         "%s: the numbers in the files' names (-model-N-of-M) contradict each other; keep the files of "
+                         "one save",
+                         reader->input->path);
     if (missing > 0)
         checkpoint_lacks(reader->checkpoint, reader->options,
                          "no process has file %lu of %lu (shard-*-model-%05lu-of-%05lu.safetensors)", missing, n_files,

@@ -1,5 +1,5 @@
-/* Whether a test runs with the address or the thread sanitizer: IS_SANITIZED is 1 or 0. These replace malloc(), take
- * most of the address space, and start processes. */
+/* IS_SANITIZED is 1 in a test that runs with the address or the thread sanitizer, else 0. Sanitizers replace malloc(),
+ * take most of the address space, and start processes. */
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -155,8 +155,10 @@ int main(void)
     refused();
     counted("1-1/2 1-2/2 2-1/2 2-2/2", "t1[2] 0 0; t2[2] 0 0");
     counted("1-1/2 2-1/2", "incomplete: no process has file 2 of 2 (shard-*-model-00002-of-00002.safetensors)");
-    counted("1-1/2 1-2/2 2-1/3", "m: the files are of different numbers of files");
-    counted("1-3/2 2-1/2", "m: the files are of different numbers of files");
+    static const char contradiction[] =
+        "m: the numbers in the files' names (-model-N-of-M) contradict each other; keep the files of one save";
+    counted("1-1/2 1-2/2 2-1/3", contradiction);
+    counted("1-3/2 2-1/2", contradiction);
     files_remove();
     return check_done();
 }

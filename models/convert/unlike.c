@@ -256,6 +256,17 @@ static void note_t5(const struct gguf_model *model, const char *architecture)
                         "other values than transformers, in the same order");
 }
 
+/* Notes positions of CamemBERT, whose table the converter writes whole, as BERT's: that of RoBERTa's other classes is
+ * cut. */
+static void note_camembert(const struct gguf_model *model)
+{
+    const char *class_name = hparams_class(model->hparams);
+    if (class_name != NULL && strcmp(class_name, "CamembertModel") == 0)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp numbers CamemBERT's positions from 0, transformers from pad_token_id + 1: it "
+                        "computes other values than transformers");
+}
+
 /* Notes the norms and the choice of experts of Phi 3.5, which llama.cpp computes as Phi 3's and Mixtral's. */
 static void note_phimoe(const struct gguf_model *model, const char *architecture)
 {
@@ -318,6 +329,7 @@ void unlike_note(const struct gguf_model *model)
     note_lite(model);
     note_dbrx(model, architecture);
     note_t5(model, architecture);
+    note_camembert(model);
     note_phimoe(model, architecture);
     note_divisor(model, architecture);
     note_scaling(model, architecture, scratch);

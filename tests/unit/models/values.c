@@ -478,6 +478,8 @@ static const struct {
     {GLM5, "glm5-next.leading_dense_block_count", 1, .tokenizer = special_tokenizer,
      .note = "instead of linear_attn_config"},
     {T5 "}", "t5.block_count", 1, "shared", .has_pieces = true, .note = "what the output of T5 reads"},
+    {"{\"architectures\":[\"CamembertModel\"],\"model_type\":\"camembert\"," SIZES "\"layer_norm_eps\":1e-6}",
+     "bert.block_count", 1, "embeddings.word_embeddings", .note = "numbers CamemBERT's positions from 0"},
     {GEMMA3N "20.0}", "gemma3n.block_count", 1, .has_pieces = true, .note = "caps logits at 30"},
     /* DeepSeek V4 under the names that transformers 5 gives tensors, layers and ropes. */
     {DEEPSEEK4, "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32},

@@ -59,16 +59,6 @@ static bool refuse_text(const struct json_parser *parser, const yyjson_read_err 
                      parser->document->length > 0 ? fault->msg : "unexpected end of data");
 }
 
-/* Lets a root that holds values lead to its document. */
-static void link_root(struct json_document *document)
-{
-    struct json *root = root_of(document);
-    if (has_mark(root, INDEXED))
-        ((struct index *)root->of.uni.ptr)->document = document;
-    else if (type_of(root) >= JSON_ARRAY)
-        root->of.uni.ptr = document;
-}
-
 /* Parses the text of the parser's document in place. */
 static bool run(struct json_parser *parser)
 {
@@ -83,10 +73,7 @@ static bool run(struct json_parser *parser)
     document->parsed = yyjson_read_opts(document->text, document->length, flags, &memory, &fault);
     if (document->parsed == NULL)
         return refuse_text(parser, &fault);
-    if (!json_check_values(parser))
-        return false;
-    link_root(document);
-    return true;
+    return json_check_values(parser);
 }
 
 static struct json_document *new_document(size_t length)
@@ -155,17 +142,9 @@ struct json_document *json_read_python(json_read_text *read, void *context, size
     return read_text(read, context, length, (struct json_parser){.error = error, .is_python = true});
 }
 
-bool json_read_members(json_read_text *read, void *context, size_t length, json_take_member *take, struct error *error)
+struct json_document *json_read_repeating(json_read_text *read, void *context, size_t length, struct error *error)
 {
-    struct json_document *document =
-        read_text(read, context, length, (struct json_parser){.error = error, .root_repeats = true});
-    bool good = document != NULL;
-    if (good && type_of(root_of(document)) != JSON_OBJECT)
-        good = error_set(error, "not a JSON object");
-    for (struct json_member member = {0}; good && json_next_member(root_of(document), &member);)
-        good = take(context, &member, error);
-    json_free(document);
-    return good;
+    return read_text(read, context, length, (struct json_parser){.error = error, .root_repeats = true});
 }
 
 void json_free(struct json_document *document)

@@ -45,11 +45,15 @@ typedef bool json_read_text(void *context, char *to, size_t length, struct error
  * read again if it is invalid, for the line of the error. */
 struct json_document *json_read_python(json_read_text *read, void *context, size_t length, struct error *error);
 
+/* Writes `length` bytes of the text, from `offset` on, to `to`. */
+typedef bool json_read_part(void *context, size_t offset, char *to, size_t length, struct error *error);
+
 /* Reads an object, parses it like json_parse(), and hands over its members one by one, in the order of the text. A
- * member lives during the call; a call that returns false, with an error, ends the function. Keys of the object itself
- * may appear twice. `context` is that of both calls. */
+ * member lives during the call. A call that returns false, with an error, ends the function; it may be made twice, and
+ * the error is another one if the text is invalid elsewhere. Keys of the object itself may appear twice. A long text is
+ * read in parts, and again if it is unusual or invalid. `context` is that of both calls. */
 typedef bool json_take_member(void *context, const struct json_member *member, struct error *error);
-bool json_read_members(json_read_text *read, void *context, size_t length, json_take_member *take, struct error *error);
+bool json_read_members(json_read_part *read, void *context, size_t length, json_take_member *take, struct error *error);
 
 void json_free(struct json_document *document); /* NULL is allowed */
 const struct json *json_root(const struct json_document *document);

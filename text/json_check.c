@@ -199,9 +199,22 @@ static bool check_inner(struct walk *walk, bool is_object)
     return true;
 }
 
+/* Lets a root that holds values lead to its document. */
+static void link_root(struct json_document *document)
+{
+    struct json *root = root_of(document);
+    if (has_mark(root, INDEXED))
+        ((struct index *)root->of.uni.ptr)->document = document;
+    else if (type_of(root) >= JSON_ARRAY)
+        root->of.uni.ptr = document;
+}
+
 bool json_check_values(const struct json_parser *parser)
 {
-    struct walk walk = {.parser = parser, .n_values = 1};
+    struct walk walk; /* its containers are set as they are opened */
+    walk.parser = parser;
+    walk.depth = 0;
+    walk.n_values = 1;
     struct json *root = root_of(parser->document);
     root->of.tag |= LAST | ROOT;
     bool good = check_value(&walk, root);
@@ -215,5 +228,7 @@ bool json_check_values(const struct json_parser *parser)
             good = !is_object || check_keys(parser, inner->container);
         }
     }
+    if (good)
+        link_root(parser->document);
     return good;
 }

@@ -54,8 +54,12 @@ struct json_parser {
     struct error *error;
 };
 
-/* Passes over all values, in the order of the text, marks them, makes the indices and checks what yyjson does not. */
+/* Passes over all values, in the order of the text, marks them, makes the indices, checks what yyjson does not, and
+ * lets the root lead to its document. */
 bool json_check_values(const struct json_parser *parser);
+
+/* Like json_read_python(), by the rules of json_parse(), but that keys of the root may appear twice. */
+struct json_document *json_read_repeating(json_read_text *read, void *context, size_t length, struct error *error);
 
 /* Returns the line of a value of valid JSON: that of its token. */
 unsigned json_line_of_value(const char *text, size_t length, const struct json *root, const struct json *value);

@@ -202,9 +202,8 @@ static bool parse_entry(struct reader *reader, const struct json_member *entry, 
         entry->key_length == sizeof metadata - 1 && memcmp(entry->key, metadata, sizeof metadata - 1) == 0;
     if (is_metadata && reader->has_metadata)
         return refuse_twice(reader, metadata, error);
-    reader->has_metadata |= is_metadata;
     if (is_metadata)
-        return parse_metadata(reader, entry->value, error);
+        return reader->has_metadata = parse_metadata(reader, entry->value, error);
     if (reader->n_tensors == TENSOR_SET_MAX - reader->set->n_tensors)
         return error_set(error, "%s: too many tensors: the total is above %d", reader->file, TENSOR_SET_MAX);
     return parse_tensor(reader, entry, error);
@@ -290,18 +289,19 @@ static bool read_header_length(const struct source *source, uint64_t *ret_length
     return true;
 }
 
-static bool read_text(void *context, char *to, size_t length, struct error *error)
+static bool read_part(void *context, size_t offset, char *to, size_t length, struct error *error)
 {
     struct reader *reader = context;
-    reader->is_blamed = !source_read(reader->source, LENGTH_BYTES, length, to, error);
+    reader->is_blamed = !source_read(reader->source, LENGTH_BYTES + offset, length, to, error);
     return !reader->is_blamed;
 }
 
 /* Parses a copy: a mapping could change between check and use. */
 static bool read_header(struct reader *reader, size_t length, struct error *error)
 {
+    source_want(reader->source, LENGTH_BYTES, length, true);
     reader->tensors = memory_alloc((length / (sizeof SHORTEST_ENTRY - 1) + 1) * sizeof *reader->tensors);
-    if (!json_read_members(read_text, reader, length, take_entry, error))
+    if (!json_read_members(read_part, reader, length, take_entry, error))
         return reader->is_blamed ? false : error_prefix(error, "%s: header", reader->file);
     return true;
 }

@@ -104,7 +104,8 @@ static void validity(void)
     }
 }
 
-/* A text that json_read_python() and json_read_members() read, after white space that makes it long. */
+/* A text that json_read_python() and json_read_members() read, after white space that makes it long. Reads of a part
+ * count, too. */
 struct text {
     struct taken {
         size_t n, n_wanted;
@@ -120,6 +121,15 @@ static bool read_bytes(void *context, char *to, size_t length, struct error *err
     struct text *text = context;
     memset(to, ' ', text->n_spaces);
     memcpy(to + text->n_spaces, text->bytes, length - text->n_spaces);
+    text->n_reads++;
+    return text->bytes[0] != '!' || error_set(error, "cannot be read");
+}
+
+static bool read_part(void *context, size_t offset, char *to, size_t length, struct error *error)
+{
+    struct text *text = context;
+    for (size_t i = 0; i < length; i++)
+        to[i] = offset + i < text->n_spaces ? ' ' : text->bytes[offset + i - text->n_spaces];
     text->n_reads++;
     return text->bytes[0] != '!' || error_set(error, "cannot be read");
 }
@@ -328,33 +338,96 @@ static bool take(void *context, const struct json_member *member, struct error *
     return true;
 }
 
+static bool read_members(struct text *text, struct error *error)
+{
+    return json_read_members(read_part, text, text->n_spaces + strlen(text->bytes), take, error);
+}
+
+/* Objects that are not slices of up to 1024 bytes, each with a member or several, are members all the same. */
+#define LONG_KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define LONGER_KEY                                                                                                     \
+    LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY
+
+static const struct member_text {
+    const char *text;
+    size_t n_taken;
+    uint64_t sum; /* of the keys' lengths and the second numbers in "n" */
+} member_texts[] = {
+    {"{\"a\": {\"n\": [1, 2]}, \"bb\": 7, \"a\": {\"n\": [[], 30]}, \"\": null}", 4, 36},
+    {"{}", 0, 0},
+    {" { } ", 0, 0},
+    {"{\"a\":{\"n\":[1,2]}}", 1, 3},
+    {"{\"a\":{\"n\":[1,2]}\n,\r\n\"b\":{\"n\":[1,3]}\t}  \n", 2, 7},
+    {"{\"a\":1,\"b\":{\"n\":[1,2]},\"c\":[],\"d\":\"\"}", 4, 6},
+    {"{\"a\":{\"n\":[1,2],\"s\":\"},\"},\"b\":{\"n\":[1,3]}}", 2, 7},
+    {"{\"a}, b\":{\"n\":[1,2]}}", 1, 7},
+    {"{\"a\":{\"b\":{\"c\":1}},\"d\":{\"n\":[1,2]}}", 2, 4},
+    {"{\"a\":{\"b\":{\"c\":1},\"n\":[1,2]},\"d\":{}}", 2, 4},
+    {"{\"a\":[{\"b\":1},{\"c\":2}],\"d\":{\"n\":[1,2]}}", 2, 4},
+    {"{\"\\\"\":{\"n\":[1,2]},\"\\u007d\":{\"n\":[1,3]}}", 2, 7},
+    {"{\"a\":{\"n\":[1,2]},\"" LONGER_KEY "\":{\"n\":[1,3]},\"c\":{}}", 3, 1 + 2 + sizeof LONGER_KEY - 1 + 3 + 1},
+    {"{\"a\":{\"1\":1,\"2\":2,\"3\":3,\"4\":4,\"5\":5,\"6\":6,\"7\":7,\"8\":8,\"9\":9,\"n\":[1,2]}}", 1, 3},
+};
+
+static const struct invalid_members {
+    const char *text, *message;
+    size_t offset; /* in the message, of text that nothing precedes; 0: none */
+} invalid_members[] = {
+    {"[{}]", "not a JSON object", 0},
+    {"null", "not a JSON object", 0},
+    {"\"a\"", "not a JSON object", 0},
+    {"1", "not a JSON object", 0},
+    {"!", "cannot be read", 0},
+    {"{\"a\": 1", "line 1: invalid JSON at offset %zu: unexpected end of data", 7},
+    {"{\"a\":{}", "line 1: invalid JSON at offset %zu: unexpected end of data", 7},
+    {"{\"a\":{},}", "line 1: invalid JSON at offset %zu: trailing comma is not allowed", 7},
+    {"{\"a\":{}}}", "line 1: invalid JSON at offset %zu: unexpected content after document", 8},
+    {"{\"a\":{}} ,", "line 1: invalid JSON at offset %zu: unexpected content after document", 9},
+    {"{\"a\":{\"b\":1,\n\"b\":1}}", "line 2: key 'b' appears twice in one object", 0},
+};
+
+/* A short text, and the same behind white space, whose members are parsed one by one. */
 static void check_members(void)
 {
-    static const char text[] = "{\"a\": {\"n\": [1, 2]}, \"bb\": 7, \"a\": {\"n\": [[], 30]}, \"\": null}";
     struct error error = {""};
-    struct text given = {.taken.n_wanted = 9, .bytes = text};
-    CHECK(json_read_members(read_bytes, &given, sizeof text - 1, take, &error) && given.taken.n == 4);
-    CHECK(given.taken.sum == 2 + 30 + 4);
-    given = (struct text){.taken.n_wanted = 2, .bytes = text};
-    CHECK(!json_read_members(read_bytes, &given, sizeof text - 1, take, &error) && given.taken.n == 2);
-    CHECK_TEXT(error.message, "enough");
-    static const struct {
-        const char *text, *message;
-    } others[] = {{"[{}]", "not a JSON object"},
-                  {"null", "not a JSON object"},
-                  {"\"a\"", "not a JSON object"},
-                  {"1", "not a JSON object"},
-                  {"!", "cannot be read"},
-                  {"{\"a\": 1", "line 1: invalid JSON at offset 7: unexpected end of data"},
-                  {"{\"a\": {\"b\": 1,\n\"b\": 1}}", "line 2: key 'b' appears twice in one object"}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        given = (struct text){.taken.n_wanted = 9, .bytes = others[i].text};
-        CHECK(!json_read_members(read_bytes, &given, strlen(others[i].text), take, &error) && given.taken.n == 0);
-        CHECK_TEXT(error.message, others[i].message);
+    for (unsigned is_long = 0; is_long < 2; is_long++) {
+        size_t n_spaces = is_long ? JSON_LINED + 1 : 0;
+        for (size_t i = 0; i < sizeof member_texts / sizeof *member_texts; i++) {
+            const struct member_text *row = &member_texts[i];
+            struct text given = {.taken.n_wanted = 9, .bytes = row->text, .n_spaces = n_spaces};
+            char name[40];
+            snprintf(name, sizeof name, "%s", row->text);
+            CHECK_NAMED(read_members(&given, &error), name);
+            CHECK_NAMED(given.taken.n == row->n_taken && given.taken.sum == row->sum, name);
+        }
+        for (size_t i = 0; i < sizeof invalid_members / sizeof *invalid_members; i++) {
+            const struct invalid_members *row = &invalid_members[i];
+            struct text given = {.taken.n_wanted = 9, .bytes = row->text, .n_spaces = n_spaces};
+            char wanted[200];
+            CHECK(!read_members(&given, &error));
+            snprintf(wanted, sizeof wanted, row->message, row->offset + n_spaces);
+            CHECK_TEXT(error.message, wanted);
+        }
     }
 }
 
-/* The members of a long text are parsed in the memory that it is read into. */
+/* A member that is not taken ends the reading, unless the text is invalid behind it; either way each is taken once. */
+static void check_refused_members(void)
+{
+    static const char valid[] = "{\"a\":{\"n\":[1,2]},\"b\":{\"n\":[1,3]},\"c\":{}}",
+                      invalid[] = "{\"a\":{},\"b\":{},\"c\":x}";
+    struct error error = {""};
+    for (unsigned is_long = 0; is_long < 2; is_long++) {
+        size_t n_spaces = is_long ? JSON_LINED + 1 : 0;
+        struct text given = {.taken.n_wanted = 2, .bytes = valid, .n_spaces = n_spaces};
+        CHECK(!read_members(&given, &error) && given.taken.n == 2 && given.taken.sum == 7);
+        CHECK_TEXT(error.message, "enough");
+        given = (struct text){.taken.n_wanted = 1, .bytes = invalid, .n_spaces = n_spaces};
+        CHECK(!read_members(&given, &error) && text_starts_with(error.message, "line 1: invalid JSON at offset "));
+    }
+}
+
+/* Texts of many members that are taken as they are read in parts; and, behind one member more, as a whole. */
 static void check_many_members(void)
 {
     enum { N_MEMBERS = 400000, LONGEST = 64 };
@@ -362,10 +435,43 @@ static void check_many_members(void)
     char *text = malloc((size_t)N_MEMBERS * LONGEST), *at = text;
     for (size_t i = 0; i < N_MEMBERS; i++)
         at += sprintf(at, "%c\"%zu\":{\"t\":\"U8\",\"s\":[1],\"n\":[1,1]}", i == 0 ? '{' : ',', i);
-    *at++ = '}';
+    strcpy(at, "}");
     struct text given = {.taken.n_wanted = N_MEMBERS, .bytes = text};
-    CHECK(json_read_members(read_bytes, &given, (size_t)(at - text), take, &error));
-    CHECK(given.taken.n == N_MEMBERS && given.n_reads == 1);
+    CHECK(read_members(&given, &error) && given.taken.n == N_MEMBERS);
+    unsigned n_parts = given.n_reads;
+    strcpy(at, ",\"last\":{\"m\":{},\"n\":[1,{}]}}");
+    given = (struct text){.taken.n_wanted = N_MEMBERS + 1, .bytes = text};
+    CHECK(read_members(&given, &error) && given.taken.n == N_MEMBERS + 1 && given.n_reads == n_parts + 1);
+    free(text);
+}
+
+static char *write_zeros(char *at, size_t n)
+{
+    *at++ = '[';
+    for (size_t i = 0; i < n; i++, *at++ = i < n ? ',' : ']')
+        *at++ = '0';
+    return at;
+}
+
+/* The limit is one of all values together. */
+static void check_values_of_members(void)
+{
+    enum { N_ZEROS = 100, VALUES_OF_MEMBER = N_ZEROS + 2, LONGEST = 2 * VALUES_OF_MEMBER + 16 };
+    size_t n_members = (JSON_MAX_VALUES - 1) / VALUES_OF_MEMBER, n_left = (JSON_MAX_VALUES - 1) % VALUES_OF_MEMBER;
+    char *text = malloc((n_members + 1) * LONGEST), *at = text, *last;
+    struct error error = {""};
+    for (size_t i = 0; i < n_members; i++) {
+        at = write_zeros(at + sprintf(at, "%c\"a\":{\"z\":", i == 0 ? '{' : ','), N_ZEROS);
+        *at++ = '}';
+    }
+    last = at + sprintf(at, ",\"last\":");
+    for (size_t extra = 0; extra < 2; extra++) {
+        strcpy(write_zeros(last, n_left - 1 + extra), "}");
+        struct text given = {.taken.n_wanted = n_members + 1, .bytes = text};
+        CHECK(read_members(&given, &error) == (extra == 0));
+        CHECK(extra != 0 || given.taken.n == n_members + 1);
+    }
+    CHECK_TEXT(error.message, "more than 16777216 values");
     free(text);
 }
 
@@ -427,7 +533,9 @@ int main(void)
 {
     check_whole();
     check_members();
+    check_refused_members();
     check_many_members();
+    check_values_of_members();
     check_long_texts();
     validity();
     validity_in_place();

@@ -11,6 +11,7 @@
 struct owned_set {
     struct tensor_set set;
     struct tensor *tensors;
+    size_t capacity; /* tensors */
     uint32_t *by_name, *ranks;
 };
 
@@ -47,12 +48,23 @@ static void set_names(struct tensor_set *set, uint32_t *by_name, uint32_t *ranks
     set->ranks = ((struct owned_set *)set)->ranks = ranks;
 }
 
+void tensor_set_reserve(struct tensor_set *set, size_t n)
+{
+    struct owned_set *owned = (struct owned_set *)set;
+    size_t wanted = set->n_tensors + n;
+    if (wanted <= owned->capacity)
+        return;
+    if (wanted < 2 * owned->capacity) /* so that adding to many reservations takes linear time */
+        wanted = 2 * owned->capacity;
+    set_tensors(set, memory_resize(tensor_set_edit(set), wanted * sizeof *set->tensors));
+    owned->capacity = wanted;
+}
+
 void tensor_set_add(struct tensor_set *set, const struct tensor *tensor)
 {
     assert(set->n_tensors < UINT32_MAX);
-    struct tensor *tensors = memory_grow(tensor_set_edit(set), set->n_tensors, sizeof *tensors);
-    tensors[set->n_tensors++] = *tensor;
-    set_tensors(set, tensors);
+    tensor_set_reserve(set, 1);
+    tensor_set_edit(set)[set->n_tensors++] = *tensor;
 }
 
 struct tensor tensor_of_view(const char *name, const struct view *view)

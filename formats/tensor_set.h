@@ -49,6 +49,9 @@ struct tensor_set {
 /* Makes an empty set. */
 struct tensor_set *tensor_set_new(struct arena *arena);
 
+/* Makes room for `n` more tensors, so that adding them moves none. The set must not be sealed. */
+void tensor_set_reserve(struct tensor_set *set, size_t n);
+
 /* Adds a copy of `*tensor`. The set must not be sealed. */
 void tensor_set_add(struct tensor_set *set, const struct tensor *tensor);
 

@@ -39,11 +39,24 @@ static void write_record(struct buffer *out, const struct artifact_tensor *writt
     buffer_append_le(out, offset, 8);
 }
 
+/* Makes room for the tensors' records and the padding behind them. */
+static void reserve_records(struct writing *writing)
+{
+    const struct artifact *artifact = writing->artifact;
+    size_t n_bytes = writing->alignment < LONG_VALUE ? (size_t)writing->alignment : 0;
+    for (size_t i = 0; i < artifact->n_tensors; i++) {
+        const struct tensor *tensor = artifact->tensors[i].tensor;
+        n_bytes += GGUF_LENGTH + tensor->name_length + 4 + tensor->rank * 8 + 4 + 8;
+    }
+    buffer_reserve(&writing->literal, n_bytes);
+}
+
 /* Writes every tensor's record; *ret_length is the length of the data section. */
 static bool write_records(struct writing *writing, uint64_t *ret_length)
 {
     const struct artifact *artifact = writing->artifact;
     uint64_t offset = 0;
+    reserve_records(writing);
     for (size_t i = 0; i < artifact->n_tensors; i++) {
         write_record(&writing->literal, &artifact->tensors[i], offset, writing->trim_ones);
         uint64_t n_bytes = artifact_tensor_bytes(&artifact->tensors[i]), end;

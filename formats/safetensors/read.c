@@ -319,6 +319,7 @@ static bool check_names(const struct reader *reader, const uint32_t *by_name, st
 /* Adds the tensors by name: UTF-8 bytes sort like code points. Offsets in the header count from `data`. */
 static void add_by_name(const struct reader *reader, const uint32_t *by_name, uint64_t data)
 {
+    tensor_set_reserve(reader->set, reader->n_tensors);
     for (size_t i = 0; i < reader->n_tensors; i++) {
         struct tensor *tensor = &reader->tensors[by_name[i]];
         tensor->offset += data;

@@ -122,6 +122,7 @@ bool unknown_family_add_tensors(struct gguf_model *model, struct error *error)
     const struct tensor_set *set = plain.set;
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
     bool guessed = false;
+    tensor_set_reserve(model->tensors, set->n_tensors);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
         const char *reason;

@@ -84,8 +84,9 @@ const struct dtype *gguf_stored_type(const struct gguf_model *model, const struc
     return NULL;
 }
 
+/* `of_weights` is the outtype's dtype. */
 static const struct dtype *tensor_type(const struct tensor *tensor, const struct outtype *outtype,
-                                       const struct gguf_model *model)
+                                       const struct dtype *of_weights, const struct gguf_model *model)
 {
     const char *name = tensor->name, *reason;
     const struct dtype *stored = gguf_stored_type(model, tensor);
@@ -104,10 +105,9 @@ static const struct dtype *tensor_type(const struct tensor *tensor, const struct
         return strcmp(outtype->name, "f16") == 0 ? &f16_dtype : &f32_dtype;
     if (!is_weight)
         return &f32_dtype;
-    const struct dtype *wanted = dtype_by_name(outtype->dtype);
     if (outtype->is_ternary && text_is_one_of(name, f16_names, COUNT(f16_names)))
-        wanted = &f16_dtype;
-    return convert_possible(tensor->view, encoding_of(wanted), &reason) ? wanted : &f16_dtype;
+        return &f16_dtype;
+    return convert_possible(tensor->view, encoding_of(of_weights), &reason) ? of_weights : &f16_dtype;
 }
 
 static const struct outtype *find_outtype(const struct gguf_model *model, const char *name)
@@ -127,11 +127,12 @@ bool converter_artifact(const struct gguf_edition *edition, const char *outtype_
     if (outtype == NULL)
         return error_set(error, "the converter has no output type '%s'", outtype_name);
     const struct tensor_set *set = model->tensors;
+    const struct dtype *of_weights = dtype_by_name(outtype->dtype);
     struct artifact artifact = {.container = &gguf_container, .metadata = gguf_kvs_copy(&model->kvs)};
     artifact_reserve(&artifact, set->n_tensors);
     for (size_t i = 0; i < set->n_tensors; i++) {
         const struct tensor *tensor = &set->tensors[i];
-        const struct dtype *type = tensor_type(tensor, outtype, model);
+        const struct dtype *type = tensor_type(tensor, outtype, of_weights, model);
         artifact.tensors[i] = (struct artifact_tensor){tensor, encoding_of(type)};
     }
     bool packed = model->packed_file_type != 0 && outtype->is_plain;

@@ -205,6 +205,7 @@ static bool is_as_stored(const struct hf_model *model)
 static bool take_kept(struct hf_model *model, const struct tensor_set *set, const bool *is_out, struct error *error)
 {
     struct tensor_set *kept = tensor_set_new(model->arena);
+    tensor_set_reserve(kept, set->n_tensors);
     for (size_t i = 0; i < set->n_tensors; i++)
         if (!is_out[i])
             tensor_set_add(kept, &set->tensors[i]);
@@ -212,12 +213,25 @@ static bool take_kept(struct hf_model *model, const struct tensor_set *set, cons
     return tensor_set_seal(kept, error);
 }
 
-static bool take_plain(struct hf_model *model, const struct tensor_set *set, struct error *error)
+/* Reports whether the tensors are those of a safetensors file as it is: no two of these share bytes, and its format can
+ * hold them. */
+static bool is_file_itself(const struct hf_model *model, const struct tensor_set *set)
+{
+    if (set != model->checkpoint->tensors || hf_only_file(model->checkpoint) == NULL)
+        return false;
+    for (size_t i = 0; i < set->n_tensors; i++)
+        if (set->tensors[i].refusal != NULL || hf_written(model, &set->tensors[i]) != set->tensors[i].dtype)
+            return false;
+    return true;
+}
+
+/* Takes the tensors that save_pretrained() would write, and notes the others. */
+static bool take_written(struct hf_model *model, const struct tensor_set *set, bool may_tie, struct error *error)
 {
     struct left_out left_out[LEFT_OUT_MAX + 1] = {{0}};
     bool *is_out = memory_alloc(set->n_tensors + 1), taken = true;
     memset(is_out, 0, set->n_tensors + 1);
-    if (read_config(model))
+    if (may_tie)
         find_tied(set, is_out);
     bool any_tied = memchr(is_out, true, set->n_tensors) != NULL;
     size_t n_out = find_left_out(model, set, is_out, left_out);
@@ -230,9 +244,18 @@ static bool take_plain(struct hf_model *model, const struct tensor_set *set, str
     else
         taken = take_kept(model, set, is_out, error);
     free(is_out);
-    if (!taken)
+    if (taken)
+        left_out_note(left_out, model->checkpoint, SUBJECT_WEIGHTS);
+    return taken;
+}
+
+static bool take_plain(struct hf_model *model, const struct tensor_set *set, struct error *error)
+{
+    bool may_tie = read_config(model);
+    if (is_file_itself(model, set))
+        model->tensors = set;
+    else if (!take_written(model, set, may_tie, error))
         return false;
-    left_out_note(left_out, model->checkpoint, SUBJECT_WEIGHTS);
     model->whole = is_as_stored(model) ? whole_source(model->checkpoint) : NULL;
     return true;
 }

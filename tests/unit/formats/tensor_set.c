@@ -7,6 +7,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/numbers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const uint64_t shape[] = {2, 3};
@@ -54,6 +55,32 @@ static void order_and_names(struct source *source)
     CHECK(tensor_set_find_text(set, "a.x") == &set->tensors[1] && tensor_set_find_text(set, "b") == &set->tensors[0]);
     CHECK(tensor_set_find_text(set, "") == NULL && tensor_set_find_text(set, "c") == NULL &&
           !tensor_set_find(set, "a\0", 2));
+    arena_free(arena);
+}
+
+/* Tensors do not move while there is room for more, and all are there after they have moved. */
+static void room(struct source *source)
+{
+    enum { N_SETS = 20, N_TENSORS = 50 };
+    static char names[N_SETS * N_TENSORS][8];
+    struct arena *arena = arena_new();
+    struct tensor_set *set = tensor_set_new(arena);
+    struct error error;
+    bool stay = true;
+    add(set, "first", 5, source);
+    for (size_t i = 0; i < N_SETS; i++) {
+        tensor_set_reserve(set, N_TENSORS);
+        const struct tensor *tensors = set->tensors;
+        for (size_t k = 0; k < N_TENSORS; k++) {
+            char *name = names[i * N_TENSORS + k];
+            add(set, name, (size_t)sprintf(name, "%zu", i * N_TENSORS + k), source);
+        }
+        stay = stay && set->tensors == tensors;
+    }
+    CHECK(stay && set->n_tensors == 1 + N_SETS * N_TENSORS && tensor_set_seal(set, &error));
+    for (size_t i = 0; i < N_SETS * N_TENSORS; i++)
+        stay = stay && tensor_set_find_text(set, names[i]) == &set->tensors[i + 1];
+    CHECK(stay && tensor_set_find_text(set, "first") == set->tensors);
     arena_free(arena);
 }
 
@@ -148,6 +175,7 @@ int main(void)
     CHECK_NAMED(sizeof(struct tensor) + sizeof(uint32_t) <= 100, "a tensor costs at most 100 bytes");
     arena_free(arena);
     order_and_names(first);
+    room(first);
     near();
     values(first);
     twins(first, second);

@@ -92,11 +92,18 @@ static const char *name_of(const void *context, uint32_t index, size_t *ret_leng
     return tensors[index].name;
 }
 
+/* Returns the numbers from 0 on. */
+static uint32_t *first_numbers(size_t n)
+{
+    uint32_t *numbers = memory_alloc(n * sizeof *numbers);
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = (uint32_t)i;
+    return numbers;
+}
+
 uint32_t *tensors_by_name(const struct tensor *tensors, size_t n_tensors)
 {
-    uint32_t *by_name = memory_alloc(n_tensors * sizeof *by_name);
-    for (size_t i = 0; i < n_tensors; i++)
-        by_name[i] = (uint32_t)i;
+    uint32_t *by_name = first_numbers(n_tensors);
     sort_texts(by_name, n_tensors, name_of, tensors);
     return by_name;
 }
@@ -109,18 +116,40 @@ static bool refuse_twins(const struct tensor *first, const struct tensor *second
                      source_name(first->source));
 }
 
+static int compare_names(const struct tensor *a, const struct tensor *b)
+{
+    return text_compare(a->name, a->name_length, b->name, b->name_length);
+}
+
+/* Reports whether each tensor's name comes after the one before, as in sets that were made from sealed ones. */
+static bool is_in_order(const struct tensor_set *set)
+{
+    size_t i = 1;
+    while (i < set->n_tensors && compare_names(&set->tensors[i - 1], &set->tensors[i]) < 0)
+        i++;
+    return i >= set->n_tensors;
+}
+
+static bool has_no_twins(const struct tensor_set *set, const uint32_t *by_name, struct error *error)
+{
+    for (size_t i = 1; i < set->n_tensors; i++) {
+        const struct tensor *first = &set->tensors[by_name[i - 1]], *second = &set->tensors[by_name[i]];
+        if (compare_names(first, second) == 0)
+            return refuse_twins(first, second, error);
+    }
+    return true;
+}
+
 bool tensor_set_seal(struct tensor_set *set, struct error *error)
 {
     size_t n = set->n_tensors;
     if (set->by_name != NULL)
         return true;
-    uint32_t *by_name = tensors_by_name(set->tensors, n);
-    for (size_t i = 1; i < n; i++) {
-        const struct tensor *first = &set->tensors[by_name[i - 1]], *second = &set->tensors[by_name[i]];
-        if (text_compare(first->name, first->name_length, second->name, second->name_length) == 0) {
-            free(by_name);
-            return refuse_twins(first, second, error);
-        }
+    bool in_order = is_in_order(set);
+    uint32_t *by_name = in_order ? first_numbers(n) : tensors_by_name(set->tensors, n);
+    if (!in_order && !has_no_twins(set, by_name, error)) {
+        free(by_name);
+        return false;
     }
     set_tensors(set, memory_resize(tensor_set_edit(set), n * sizeof *set->tensors));
     uint32_t *ranks = memory_alloc(n * sizeof *ranks);

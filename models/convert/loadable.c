@@ -27,7 +27,7 @@ static const struct {
     const char *architectures; /* separated by blanks */
     const char *tensor;
 } needed[] = {
-    {"apertus gptneox nemotron olmo2 olmoe phi2 stablelm", "output.weight"},
+    {"apertus gptneox kimi-linear nemotron olmo2 olmoe phi2 stablelm", "output.weight"},
     {"gptneox", "blk.{}.attn_qkv.bias"},
     {"jamba", "blk.{}.ssm_conv1d.bias"},
     {"lfm2moe", "blk.{}.exp_probs_b.bias"},
@@ -41,9 +41,11 @@ static const struct {
     const char *architectures, *tensor;
 } unknown[] = {
     {"arcee command-r gemma hunyuan-dense olmo qwen3 seed_oss smollm3", "blk.{}.attn_output.bias"},
-    {"arcee ernie4_5 seed_oss", "blk.{}.ffn_up.bias"},
+    {"arcee ernie4_5 modern-bert seed_oss", "blk.{}.ffn_up.bias"},
     {"falcon-h1", "blk.{}.ssm_in.bias"},
     {"falcon-h1", "blk.{}.ssm_out.bias"},
+    {"modern-bert", "blk.{}.attn_qkv.bias"},
+    {"modern-bert", "output_norm.bias"},
     {"smollm3", "rope_freqs.weight"},
 };
 
@@ -55,6 +57,7 @@ static const struct expectation {
     const char *keys[2]; /* the second may be NULL */
     uint64_t times;
 } expectations[] = {
+    {"bert", "cls.weight", 0, {"embedding_length"}, 1},
     {"chatglm", "blk.{}.attn_q.weight", 0, {"embedding_length"}, 1},
     {"cohere2", "blk.{}.attn_q.weight", 0, {"embedding_length"}, 1},
     {"dots1", "blk.{}.attn_k.weight", 0, {"attention.head_count", "attention.key_length"}, 1},
@@ -182,6 +185,24 @@ static void note_sizes(const struct gguf_model *model, const char *architecture,
                         COMMAND_R_LAYERS_WITH_NORMS, n_layers, consequence);
 }
 
+/* Notes a classifier of another number of classes than there are labels, of which llama.cpp takes one if there is no
+ * key: the converter leaves out the names that transformers gives two classes. */
+static void note_labels(const struct gguf_model *model, const char *architecture, struct arena *scratch)
+{
+    enum gguf_type type;
+    uint64_t n_labels = 1;
+    const struct tensor *classifier = tensor_set_find_text(model->tensors, "cls.output.weight");
+    const struct gguf_kv *labels =
+        gguf_kvs_find(&model->kvs, arena_printf(scratch, "%s.classifier.output_labels", architecture));
+    if (classifier == NULL || (labels != NULL && !gguf_array_outline(labels, &type, &n_labels)) ||
+        classifier->view->shape[0] == n_labels)
+        return;
+    checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                    "the classifier has %" PRIu64 " classes, llama.cpp expects %" PRIu64
+                    ": %s; give each class a name in id2label of config.json, other than LABEL_0",
+                    classifier->view->shape[0], n_labels, consequence);
+}
+
 /* Reports whether an array has that text. */
 static bool has_text(const struct json *array, const char *text)
 {
@@ -261,6 +282,7 @@ void loadable_note(const struct gguf_model *model)
     if (n_layers > 0 && n_layers <= MAX_LAYERS && has_blocks(architecture))
         note_layers(model, "blk.{}.*", NULL, n_layers, scratch);
     note_sizes(model, architecture, n_layers, scratch);
+    note_labels(model, architecture, scratch);
     note_forms(model, architecture, n_layers);
     note_tensors(model, architecture);
     for (size_t i = 0; i < COUNT(required) && n_layers <= MAX_LAYERS; i++)

@@ -10,14 +10,16 @@
 enum when {
     IS_TRUE,
     IS_FALSE,
+    IS_NOT_TRUE,  /* or missing */
     IS_TEXT,      /* `value` */
     IS_NOT_TEXT,  /* a text that is none of those in `value`, separated by blanks */
     IS_NOT_NUMBER /* a number other than `number` */
 };
 
+#define GELU "gelu gelu_fast gelu_new gelu_pytorch_tanh"
 #define SILU                                                                                                           \
-    "afmoe chatglm command-r cohere2 deepseek2 deepseek32 dots1 ernie4_5 ernie4_5-moe exaone4 exaone-moe glm4 "        \
-    "glm4moe granite granitemoe hunyuan-dense hunyuan-moe llama minimax-m2 mistral3 olmo olmo2 olmoe phi3 qwen2 "      \
+    "afmoe chatglm command-r cohere2 deepseek2 deepseek32 dots1 ernie4_5 ernie4_5-moe eurobert exaone4 exaone-moe "    \
+    "glm4 glm4moe granite granitemoe hunyuan-dense hunyuan-moe llama minimax-m2 mistral3 olmo olmo2 olmoe phi3 qwen2 " \
     "qwen2moe qwen3 qwen3moe seed_oss smollm3 stablelm"
 
 /* Hyperparameters, as in hparams_find(), or in hparams_rope() after "rope.". */
@@ -31,6 +33,9 @@ static const struct {
 } rows[] = {
     {"afmoe", "mup_enabled", IS_FALSE, NULL, 0, "scales the embedding"},
     {"arcee nemotron", "hidden_act", IS_NOT_TEXT, "relu2", 0, "squares a ReLU"},
+    {"bert", "activation", IS_NOT_TEXT, GELU, 0, "computes a GELU"},
+    {"bert", "is_decoder", IS_TRUE, NULL, 0, "attends to later tokens, too"},
+    {"bert gptneox jina-bert-v3 phi2 starcoder2", "hidden_act", IS_NOT_TEXT, GELU, 0, "computes a GELU"},
     {"bloom", "apply_residual_connection_post_layernorm", IS_TRUE, NULL, 0, "adds what comes before the norms"},
     {"cohere2 command-r", "tie_word_embeddings", IS_FALSE, NULL, 0, "has no output but the embedding"},
     {"deepseek2", "topk_method", IS_TEXT, "group_limited_greedy", 0,
@@ -39,23 +44,21 @@ static const struct {
     {"falcon-h1", "attention_bias", IS_TRUE, NULL, 0, "does not add the bias after attention"},
     {"falcon-h1", "tie_word_embeddings", IS_TRUE, NULL, 0,
      "scales the output by embedding_multiplier instead of lm_head_multiplier"},
-    {"gemma gemma2 gemma3 gemma3n gemma4", "hidden_activation", IS_NOT_TEXT,
-     "gelu gelu_fast gelu_new gelu_pytorch_tanh", 0, "computes a GELU"},
+    {"gemma gemma2 gemma3 gemma3n gemma4", "hidden_activation", IS_NOT_TEXT, GELU, 0, "computes a GELU"},
+    {"gemma-embedding", "use_bidirectional_attention", IS_NOT_TRUE, NULL, 0, "attends to later tokens, too"},
     {"gemma3n", "final_logit_softcapping", IS_NOT_NUMBER, NULL, 30, "caps logits at 30"},
     {"gpt-oss", "rope.truncate", IS_FALSE, NULL, 0, "rounds the bounds of YaRN to whole elements"},
     {"gpt2 starcoder", "scale_attn_by_inverse_layer_idx", IS_TRUE, NULL, 0,
      "does not divide scores by a layer's number"},
     {"gpt2 starcoder", "scale_attn_weights", IS_FALSE, NULL, 0, "divides scores by the root of a head's size"},
-    {"gpt2 starcoder", "activation_function", IS_NOT_TEXT, "gelu gelu_fast gelu_new gelu_pytorch_tanh", 0,
-     "computes a GELU"},
-    {"gptneox phi2 starcoder2", "hidden_act", IS_NOT_TEXT, "gelu gelu_fast gelu_new gelu_pytorch_tanh", 0,
-     "computes a GELU"},
+    {"gpt2 starcoder", "activation_function", IS_NOT_TEXT, GELU, 0, "computes a GELU"},
     {"granite granitemoe", "position_embedding_type", IS_TEXT, "nope", 0, "turns queries and keys"},
     {"granitehybrid", "position_embedding_type", IS_TEXT, "rope", 0, "does not turn queries and keys"},
     {"llama4", "attention_chunk_size", IS_NOT_NUMBER, NULL, 8192, "has chunks of 8192 tokens"},
     {"minicpm3", "dim_model_base", IS_NOT_NUMBER, NULL, 256, "computes with 256"},
     {"minicpm3", "scale_depth", IS_NOT_NUMBER, NULL, 1.4, "computes with 1.4"},
     {"minicpm3", "scale_emb", IS_NOT_NUMBER, NULL, 12, "computes with 12"},
+    {"modern-bert", "hidden_activation", IS_NOT_TEXT, "gelu silu swish", 0, "computes a GELU, or stops"},
     {"qwen2moe", "norm_topk_prob", IS_TRUE, NULL, 0, "does not normalize the weights of experts"},
     {"qwen3moe", "norm_topk_prob", IS_FALSE, NULL, 0, "normalizes the weights of experts"},
     {SILU, "hidden_act", IS_NOT_TEXT, "silu swish", 0, "computes a SiLU"},
@@ -66,8 +69,8 @@ static const struct {
 static const struct {
     const char *architecture;
     uint64_t period, remainder;
-} periods[] = {{"afmoe", 4, 0},  {"cohere2", 4, 0}, {"gemma2", 2, 0},
-               {"gemma3", 6, 0}, {"gpt-oss", 2, 0}, {"laguna", 4, 1}};
+} periods[] = {{"afmoe", 4, 0},   {"cohere2", 4, 0}, {"gemma2", 2, 0},     {"gemma3", 6, 0},
+               {"gpt-oss", 2, 0}, {"laguna", 4, 1},  {"modern-bert", 3, 1}};
 
 /* Model types whose classes have windows; those of Qwen and SmolLM 3 only with use_sliding_window. */
 static const char windowed[] =
@@ -84,6 +87,8 @@ static bool holds(enum when when, const struct json *found, const char *value, d
         return json_is(found, JSON_TRUE);
     case IS_FALSE:
         return json_is(found, JSON_FALSE);
+    case IS_NOT_TRUE:
+        return !json_is(found, JSON_TRUE);
     case IS_TEXT:
         return json_string_is(found, value);
     case IS_NOT_TEXT:
@@ -117,15 +122,17 @@ static void note_rows(const struct gguf_model *model, const char *architecture)
     }
 }
 
-/* Notes layer_types in another order than llama.cpp assumes. */
+/* Notes layer_types in another order than llama.cpp assumes; a key may have the period. */
 static void note_period(const struct gguf_model *model, const char *architecture, struct arena *scratch)
 {
     const struct json *types = hparams_get(model->hparams, "layer_types");
     const char *key = arena_printf(scratch, "%s.attention.sliding_window_pattern", architecture);
-    if (!json_is(types, JSON_ARRAY) || gguf_kvs_find(&model->kvs, key) != NULL)
+    uint64_t written = 0;
+    if (!json_is(types, JSON_ARRAY) ||
+        (gguf_kvs_find(&model->kvs, key) != NULL && !gguf_get_u64(&model->kvs, key, &written)))
         return;
     for (size_t i = 0; i < COUNT(periods); i++) {
-        uint64_t layer = 1, period = periods[i].period;
+        uint64_t layer = 1, period = written > 0 ? written : periods[i].period;
         if (strcmp(periods[i].architecture, architecture) != 0)
             continue;
         for (const struct json *type = json_first(types); type != NULL; type = json_next(type), layer++)
@@ -267,6 +274,61 @@ static void note_camembert(const struct gguf_model *model)
                         "computes other values than transformers");
 }
 
+/* Notes what llama.cpp has of Gemma 3n in the layers where the released models have it. */
+static void note_gemma3n(const struct gguf_model *model, const char *architecture)
+{
+    enum { SPARSE_LAYERS = 10, LAYERS_WITH_KEYS = 20 };
+    const struct hparams *hparams = model->hparams;
+    uint64_t n_layers, n_shared, layer = 0;
+    double share;
+    if (strcmp(architecture, "gemma3n") != 0)
+        return;
+    const struct json *each = json_first(hparams_get(hparams, "activation_sparsity_pattern"));
+    while (each != NULL && json_double(each, &share) && share == (layer < SPARSE_LAYERS ? 0.95 : 0)) {
+        each = json_next(each);
+        layer++;
+    }
+    if (each != NULL)
+        note(model, "activation_sparsity_pattern", "has a sparsity of 0.95 in the first 10 layers, and none after");
+    if (json_u64(hparams_get(hparams, "num_hidden_layers"), &n_layers) &&
+        json_u64(hparams_get(hparams, "num_kv_shared_layers"), &n_shared) && n_layers >= n_shared &&
+        n_layers - n_shared != (n_layers < LAYERS_WITH_KEYS ? n_layers : LAYERS_WITH_KEYS))
+        note(model, "num_kv_shared_layers", "shares keys and values from the 21st layer on");
+}
+
+/* Notes the last of four sections of Hunyuan VL's rope: a token of text has the position 0 there in llama.cpp. With an
+ * alpha, as in the released model, transformers hardly turns that section either. */
+static void note_sections(const struct gguf_model *model, const char *architecture)
+{
+    enum { SECTIONS = 4 };
+    const struct json *sections = hparams_rope(model->hparams, "xdrope_section");
+    sections = sections != NULL ? sections : hparams_rope(model->hparams, "mrope_section");
+    if (strcmp(architecture, "hunyuan_vl") == 0 && json_count(sections) == SECTIONS &&
+        hparams_rope(model->hparams, "alpha") == NULL)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp does not turn the last of the rope's four sections in texts: it computes other "
+                        "values than transformers");
+}
+
+/* Notes heads for classes that llama.cpp computes without a layer, or with another activation. */
+static void note_head(const struct gguf_model *model)
+{
+    static const struct {
+        const char *class_name, *differs;
+    } heads[] = {
+        {"BertForSequenceClassification",
+         "the converter leaves out the pooler below BERT's classifier (pooler.dense), which transformers computes"},
+        {"DistilBertForSequenceClassification",
+         "llama.cpp computes a tanh below DistilBERT's classifier, transformers a ReLU"},
+    };
+    const char *class_name = hparams_class(model->hparams);
+    for (size_t i = 0; i < COUNT(heads) && class_name != NULL; i++)
+        if (strcmp(heads[i].class_name, class_name) == 0)
+            checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                            "%s: the classes get other values than in transformers, embeddings do not",
+                            heads[i].differs);
+}
+
 /* Notes the norms and the choice of experts of Phi 3.5, which llama.cpp computes as Phi 3's and Mixtral's. */
 static void note_phimoe(const struct gguf_model *model, const char *architecture)
 {
@@ -296,13 +358,16 @@ static void note_divisor(const struct gguf_model *model, const char *architectur
             note(model, "query_pre_attn_scalar", "divides scores by the root of a head's size");
 }
 
-/* Notes a scaling of the rope that neither a key nor a tensor has. */
+/* Notes a scaling of the rope that neither a key nor a tensor has; of some architectures the key always says none. */
 static void note_scaling(const struct gguf_model *model, const char *architecture, struct arena *scratch)
 {
     static const char *const factors[] = {"rope_freqs.weight", "rope_factors_long.weight"};
+    static const char unscaled[] = "cohere2 cohere2moe command-r deepseek eurobert exaone-moe modern-bert neo-bert";
     const char *type = json_string(hparams_rope(model->hparams, "rope_type"), NULL);
+    bool is_never_written = text_has_word(unscaled, architecture, strlen(architecture));
     if (type == NULL || text_has_word("default mrope", type, strlen(type)) ||
-        gguf_kvs_find(&model->kvs, arena_printf(scratch, "%s.rope.scaling.type", architecture)) != NULL)
+        (!is_never_written &&
+         gguf_kvs_find(&model->kvs, arena_printf(scratch, "%s.rope.scaling.type", architecture)) != NULL))
         return;
     for (size_t i = 0; i < COUNT(factors); i++)
         if (tensor_set_find_text(model->tensors, factors[i]) != NULL)
@@ -330,6 +395,9 @@ void unlike_note(const struct gguf_model *model)
     note_dbrx(model, architecture);
     note_t5(model, architecture);
     note_camembert(model);
+    note_gemma3n(model, architecture);
+    note_sections(model, architecture);
+    note_head(model);
     note_phimoe(model, architecture);
     note_divisor(model, architecture);
     note_scaling(model, architecture, scratch);

@@ -17,6 +17,16 @@ enum { ABSENT = -1 };
     "\"intermediate_size\":4,\"head_dim\":2,\"rms_norm_eps\":1e-6,\"rope_theta\":1e4,\"max_position_embeddings\":8,"
 
 #define GEMMA3 "{\"architectures\":[\"Gemma3ForCausalLM\"],\"model_type\":\"gemma3_text\"," SIZES
+#define HUNYUAN_VL(rope)                                                                                               \
+    "{\"architectures\":[\"HunYuanVLForConditionalGeneration\"],\"model_type\":\"hunyuan_vl\"," SIZES                  \
+    "\"rope_parameters\":{\"rope_theta\":1e4," rope "}}"
+#define WORDS "embeddings.word_embeddings"
+#define ENCODER(name, head)                                                                                            \
+    "{\"architectures\":[\"" name head "\"],\"model_type\":\"unheard_of\"," SIZES                                      \
+    "\"layer_norm_eps\":1e-5,\"type_vocab_size\":1,"
+#define MODERN_BERT ENCODER("ModernBert", "Model") "\"local_attention\":4,"
+#define EMBEDDING3                                                                                                     \
+    "{\"architectures\":[\"Gemma3TextModel\"],\"model_type\":\"gemma3_text\"," SIZES "\"sliding_window\":4,"
 #define EXAONE                                                                                                         \
     "{\"architectures\":[\"ExaoneMoeForCausalLM\"],\"model_type\":\"exaone_moe\"," SIZES                               \
     "\"moe_intermediate_size\":4,\"num_shared_experts\":1,\"routed_scaling_factor\":1.0,\"norm_topk_prob\":true,"      \
@@ -438,6 +448,8 @@ static const struct {
      .note = "override-kv=gemma4.final_logit_softcapping=float:0"},
     {DBRX "5e5}}", "dbrx.block_count", 1, "transformer.wte"},
     {DBRX "1e4}}", "dbrx.block_count", 1, "transformer.wte", .note = "override-kv=dbrx.rope.freq_base=float:10000"},
+    {COHERE2 ",\"rotary_pct\":1.0,\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":2.0}}", "cohere2.block_count",
+     1, .note = "scales the rope (linear)"},
     {COHERE2 ",\"rotary_pct\":1.0,\"tie_word_embeddings\":false}", "cohere2.block_count", 1,
      .note = "no output but the embedding"},
     /* The class of a text model that names none follows from its type, unless the whole model has a class. */
@@ -480,7 +492,43 @@ static const struct {
     {T5 "}", "t5.block_count", 1, "shared", .has_pieces = true, .note = "what the output of T5 reads"},
     {"{\"architectures\":[\"CamembertModel\"],\"model_type\":\"camembert\"," SIZES "\"layer_norm_eps\":1e-6}",
      "bert.block_count", 1, "embeddings.word_embeddings", .note = "numbers CamemBERT's positions from 0"},
+    /* Encoders: what llama.cpp was found to compute otherwise than transformers 5.24 */
+    {ENCODER("Bert", "Model") "\"hidden_act\":\"relu\"}", "bert.block_count", 1, WORDS,
+     .note = "hidden_act in config.json does here: llama.cpp computes a GELU"},
+    {ENCODER("Bert", "Model") "\"is_decoder\":true}", "bert.block_count", 1, WORDS, .note = "attends to later tokens"},
+    {ENCODER("DistilBert", "Model") "\"activation\":\"relu\"}", "bert.block_count", 1, WORDS,
+     .note = "activation in config.json does here: llama.cpp computes a GELU"},
+    {ENCODER("Bert", "ForSequenceClassification") "\"a\":1}", "bert.block_count", 1, WORDS,
+     .note = "leaves out the pooler"},
+    {ENCODER("DistilBert", "ForSequenceClassification") "\"a\":1}", "bert.block_count", 1, WORDS,
+     .note = "transformers a ReLU"},
+    {ENCODER("Roberta", "ForSequenceClassification") "\"a\":1}", "bert.block_count", 1, "classifier.out_proj",
+     .note = "the classifier has 8 classes, llama.cpp expects 1: llama.cpp refuses"},
+    {MODERN_BERT "\"hidden_activation\":\"relu\"}", "modern-bert.block_count", 1, "embeddings.tok_embeddings",
+     .note = "computes a GELU, or stops"},
+    {MODERN_BERT "\"layer_types\":[\"sliding_attention\"]}", "modern-bert.block_count", 1, "embeddings.tok_embeddings",
+     .note = "in every layer of 3, from the first on"},
+    {MODERN_BERT "\"layer_types\":[\"full_attention\",\"sliding_attention\"],\"global_attn_every_n_layers\":2}",
+     "modern-bert.attention.sliding_window_pattern", 2, "embeddings.tok_embeddings"},
+    {MODERN_BERT "\"layer_types\":[\"full_attention\",\"full_attention\"],\"global_attn_every_n_layers\":2}",
+     "modern-bert.attention.sliding_window_pattern", 2, "embeddings.tok_embeddings",
+     .note = "in every layer of 2, from the first on"},
+    {MODERN_BERT "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":1e4,\"rope_type\":\"linear\",\"factor\":2.0},"
+                 "\"sliding_attention\":{\"rope_theta\":1e4,\"rope_type\":\"default\"}}}",
+     "modern-bert.block_count", 1, "embeddings.tok_embeddings", .note = "scales the rope (linear)"},
+    {ENCODER("EuroBert", "Model") "\"hidden_act\":\"relu\"}", "eurobert.block_count", 1, "embed_tokens",
+     .note = "llama.cpp computes a SiLU"},
+    {EMBEDDING3 "\"use_bidirectional_attention\":null}", "gemma-embedding.block_count", 1, "embed_tokens",
+     .has_pieces = true, .note = "attends to later tokens"},
+    {EMBEDDING3 "\"use_bidirectional_attention\":true}", "gemma-embedding.block_count", 1, "embed_tokens",
+     .has_pieces = true},
     {GEMMA3N "20.0}", "gemma3n.block_count", 1, .has_pieces = true, .note = "caps logits at 30"},
+    {GEMMA3N "30.0}", "gemma3n.block_count", 1, .has_pieces = true,
+     .note = "a sparsity of 0.95 in the first 10 layers"},
+    {HUNYUAN_VL("\"rope_type\":\"default\",\"mrope_section\":[1,0,0,0]"), "hunyuan_vl.block_count", 1,
+     "model.language_model.embed_tokens", .note = "last of the rope's four sections"},
+    {HUNYUAN_VL("\"rope_type\":\"dynamic\",\"alpha\":1000.0,\"mrope_section\":[1,0,0,0]"), "hunyuan_vl.block_count", 1,
+     "model.language_model.embed_tokens"},
     /* DeepSeek V4 under the names that transformers 5 gives tensors, layers and ropes. */
     {DEEPSEEK4, "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32},
     {DEEPSEEK4, "deepseek4.hash_layer_count", 1},
@@ -589,6 +637,21 @@ static void check_conv_bias(void)
     checkpoint_close(checkpoint);
 }
 
+/* llama.cpp has no biases of ModernBERT, which config.json may ask for. */
+static void check_biases(const char *tensor, const char *note)
+{
+    const struct open_options options = {0};
+    struct error error = {""};
+    safetensors_write_one("model.safetensors", tensor, "BF16", "8", NULL, 16);
+    files_write_text("config.json", MODERN_BERT "\"a\":1}");
+    files_write_text("tokenizer.json", tokenizer);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
+    CHECK_NAMED(model != NULL && has_note(checkpoint, note), note);
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
+}
+
 /* The converter denies Jamba the space before a text. A tokenizer that the converter cannot load keeps its own rule,
  * as transformers and the tokenizer.model that it was made from have it. */
 static void check_space(const char *class_text, bool is_denied)
@@ -626,6 +689,8 @@ int main(void)
         check(i);
     check_pooling();
     check_conv_bias();
+    check_biases("layers.0.attn.Wqkv.bias", "does not know the tensor blk.{}.attn_qkv.bias");
+    check_biases("final_norm.bias", "does not know the tensor output_norm.bias");
     check_space("{\"tokenizer_class\":\"TokenizersBackend\"}", false);
     check_space("{\"tokenizer_class\":\"LlamaTokenizerFast\"}", true);
     files_remove();

@@ -97,6 +97,12 @@ const struct family mistral4_family = {
 
 static const struct family_name mistral_format_names[] = {{"MistralModel"}, {0}};
 
+/* Reports whether the file is Mistral's params.json, which names no class: transformers has one of that name, too. */
+static bool is_params(const struct hparams *hparams)
+{
+    return json_get(hparams_raw(hparams), "architectures") == NULL;
+}
+
 static const struct relation_row mistral_format_tensors[] = {
     {"tok_embeddings", "token_embd", .parallel = "row"},
     {"norm", "output_norm"},
@@ -157,6 +163,7 @@ const struct family mistral_llama_family = {
     .tensors = {mistral_format_tensors},
     .keys = {base_keys, keys, mistral_format_keys},
     .vocabs = {&tekken_vocab, &mistral_spm_vocab},
+    .applies = is_params,
 };
 
 const struct family mistral_scaled_family = {

@@ -18,6 +18,7 @@ static const struct family_name names[] = {
     {"JanusForConditionalGeneration", NULL},
     {"Sarashina2VisionForCausalLM", ""}, /* its vision part ends in a norm named like a text model's */
     {"LlamaModel", "model."},
+    {"MistralModel", "model."}, /* which the converter has for Mistral's own format alone */
     {0},
 };
 

@@ -492,6 +492,9 @@ static const struct {
     {T5 "}", "t5.block_count", 1, "shared", .has_pieces = true, .note = "what the output of T5 reads"},
     {"{\"architectures\":[\"CamembertModel\"],\"model_type\":\"camembert\"," SIZES "\"layer_norm_eps\":1e-6}",
      "bert.block_count", 1, "embeddings.word_embeddings", .note = "numbers CamemBERT's positions from 0"},
+    /* A class of transformers, where Mistral's own params.json names none. */
+    {"{\"architectures\":[\"MistralModel\"],\"model_type\":\"mistral\"," SIZES "\"sliding_window\":null}",
+     "llama.vocab_size", 8, "embed_tokens"},
     /* Encoders: what llama.cpp was found to compute otherwise than transformers 5.24 */
     {ENCODER("Bert", "Model") "\"hidden_act\":\"relu\"}", "bert.block_count", 1, WORDS,
      .note = "hidden_act in config.json does here: llama.cpp computes a GELU"},

@@ -317,18 +317,41 @@ static const struct relation_row nomic_bert_tensors[] = {
     {0},
 };
 
+/* Reports whether config.json is as transformers 5 saves it, whose class has common names for all. */
+static bool is_of_transformers(const struct hparams *hparams)
+{
+    return hparams_get(hparams, "n_positions") == NULL && hparams_get(hparams, "activation_function") == NULL &&
+           hparams_get(hparams, "max_position_embeddings") != NULL;
+}
+
+static bool check_text(const struct hparams *hparams, const char *key, const char *needed, struct error *error)
+{
+    const struct json *found = hparams_get(hparams, key);
+    const char *name = json_string(found, NULL);
+    return json_string_is(found, needed) ||
+           error_set(error, "config.json: %s is %.40s; Nomic BERT without experts needs %s", key,
+                     name != NULL ? name : "missing", needed);
+}
+
 /* Sets the context length of training; n_positions is the possible one. */
 static bool emit_context_length(struct model_builder *builder, struct error *error)
 {
     enum { V1_POSITIONS = 8192, V1_CONTEXT = 2048, V2_POSITIONS = 2048, V2_CONTEXT = 512, TRAINED = 2048 };
+    const struct hparams *hparams = builder->model->hparams;
     double n_positions, n_trained;
+    if (is_of_transformers(hparams)) {
+        checkpoint_note(builder->model->checkpoint, SUBJECT_GGUF,
+                        "config.json has the keys of transformers 5 instead of n_positions; the converter fails on "
+                        "that");
+        return check_text(hparams, "hidden_act", "silu", error);
+    }
     if (!builder_number(builder, "n_positions", 0, &n_positions, error) ||
         !builder_number(builder, "max_trained_positions", TRAINED, &n_trained, error))
         return false;
     if ((n_positions != V1_POSITIONS && n_positions != V2_POSITIONS) || n_trained != TRAINED)
         return error_set(error, "config.json: n_positions %g with max_trained_positions %g is not a known Nomic BERT",
                          n_positions, n_trained);
-    if (hparams_find(builder->model->hparams, "max_position_embeddings|n_ctx") == NULL)
+    if (hparams_find(hparams, "max_position_embeddings|n_ctx") == NULL)
         gguf_set_u32(&builder->model->kvs, builder_key(builder, "context_length"),
                      n_positions == V1_POSITIONS ? V1_CONTEXT : V2_CONTEXT);
     return true;
@@ -337,11 +360,8 @@ static bool emit_context_length(struct model_builder *builder, struct error *err
 /* Refuses what llama.cpp would compute as swiglu. */
 static bool check_activation(struct model_builder *builder, struct error *error)
 {
-    const struct json *activation = hparams_get(builder->model->hparams, "activation_function");
-    const char *name = json_string(activation, NULL);
-    return json_string_is(activation, "swiglu") ||
-           error_set(error, "config.json: activation_function is %.40s; Nomic BERT without experts needs swiglu",
-                     name != NULL ? name : "missing");
+    const struct hparams *hparams = builder->model->hparams;
+    return is_of_transformers(hparams) || check_text(hparams, "activation_function", "swiglu", error);
 }
 
 static const struct key_row nomic_bert_keys[] = {{.emit = emit_context_length}, {0}};

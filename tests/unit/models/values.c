@@ -495,6 +495,11 @@ static const struct {
     /* A class of transformers, where Mistral's own params.json names none. */
     {"{\"architectures\":[\"MistralModel\"],\"model_type\":\"mistral\"," SIZES "\"sliding_window\":null}",
      "llama.vocab_size", 8, "embed_tokens"},
+    /* As NomicBertConfig of transformers 5.24 saves itself. */
+    {ENCODER("NomicBert", "Model") "\"hidden_act\":\"silu\"}", "nomic-bert.context_length", 8, WORDS,
+     .note = "instead of n_positions"},
+    {ENCODER("NomicBert", "Model") "\"hidden_act\":\"silu\"}", "nomic-bert.feed_forward_length", 4, WORDS,
+     .note = "instead of n_positions"},
     /* Encoders: what llama.cpp was found to compute otherwise than transformers 5.24 */
     {ENCODER("Bert", "Model") "\"hidden_act\":\"relu\"}", "bert.block_count", 1, WORDS,
      .note = "hidden_act in config.json does here: llama.cpp computes a GELU"},
@@ -640,6 +645,20 @@ static void check_conv_bias(void)
     checkpoint_close(checkpoint);
 }
 
+/* llama.cpp has one activation of Nomic BERT. */
+static void check_nomic(void)
+{
+    const struct open_options options = {0};
+    struct error error = {""};
+    write_model(WORDS);
+    files_write_text("config.json", ENCODER("NomicBert", "Model") "\"hidden_act\":\"gelu\"}");
+    files_write_text("tokenizer.json", tokenizer);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
+    CHECK_NAMED(checkpoint != NULL && gguf_model_new(checkpoint, NULL, &error) == NULL, error.message);
+    CHECK_NAMED(strstr(error.message, "hidden_act is gelu; Nomic BERT") != NULL, error.message);
+    checkpoint_close(checkpoint);
+}
+
 /* llama.cpp has no biases of ModernBERT, which config.json may ask for. */
 static void check_biases(const char *tensor, const char *note)
 {
@@ -692,6 +711,7 @@ int main(void)
         check(i);
     check_pooling();
     check_conv_bias();
+    check_nomic();
     check_biases("layers.0.attn.Wqkv.bias", "does not know the tensor blk.{}.attn_qkv.bias");
     check_biases("final_norm.bias", "does not know the tensor output_norm.bias");
     check_space("{\"tokenizer_class\":\"TokenizersBackend\"}", false);

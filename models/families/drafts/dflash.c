@@ -546,12 +546,19 @@ static bool emit_assistant_targets(struct model_builder *builder, struct error *
     return draft_list_target_layers(builder, hparams_get(builder->model->hparams, "target_layer_ids"), 1, error);
 }
 
+/* transformers' names */
+static const struct relation_row assistant_tensors[] = {
+    {"encoder.fc", "fc", .forward_only = true},
+    {"encoder.output_norm_enc", "enc.output_norm", .forward_only = true},
+    {0},
+};
+
 const struct family muse_glimmer_assistant_family = {
     .name = "dflash-muse-glimmer", /* whose GGUF is that of a DFlash */
     .architecture = "dflash",
     .summary = "Muse Glimmer's draft",
     .hf = FAMILY_NAMES({"MuseGlimmerAssistantModel"}),
-    .tensors = {dflash_tensors, qk_norm_tensors, decoder_tensors},
+    .tensors = {assistant_tensors, dflash_tensors, qk_norm_tensors, decoder_tensors},
     .keys = {base_keys, KEYS({"block_size", GGUF_U32, REQUIRED, "block_size"}, {.emit = emit_assistant_targets},
                              {.emit = emit_assistant_window})},
     .drafts = true,

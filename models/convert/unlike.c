@@ -61,6 +61,8 @@ static const struct {
     {"modern-bert", "hidden_activation", IS_NOT_TEXT, "gelu silu swish", 0, "computes a GELU, or stops"},
     {"qwen2moe", "norm_topk_prob", IS_TRUE, NULL, 0, "does not normalize the weights of experts"},
     {"qwen3moe", "norm_topk_prob", IS_FALSE, NULL, 0, "normalizes the weights of experts"},
+    {"t5 t5encoder", "feed_forward_proj", IS_NOT_TEXT, "gated-gelu relu", 0, "computes a gated GELU, or a ReLU"},
+    {"t5 t5encoder", "relative_attention_max_distance", IS_NOT_NUMBER, NULL, 128, "has distances up to 128"},
     {SILU, "hidden_act", IS_NOT_TEXT, "silu swish", 0, "computes a SiLU"},
 };
 

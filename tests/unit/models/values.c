@@ -489,6 +489,10 @@ static const struct {
     {GLM5, "glm5-next.expert_gating_func", 2, .tokenizer = special_tokenizer, .note = "instead of linear_attn_config"},
     {GLM5, "glm5-next.leading_dense_block_count", 1, .tokenizer = special_tokenizer,
      .note = "instead of linear_attn_config"},
+    {T5 ",\"feed_forward_proj\":\"gated-silu\"}", "t5.block_count", 1, "shared", .has_pieces = true,
+     .note = "computes a gated GELU, or a ReLU"},
+    {T5 ",\"relative_attention_max_distance\":16}", "t5.block_count", 1, "shared", .has_pieces = true,
+     .note = "has distances up to 128"},
     {T5 "}", "t5.block_count", 1, "shared", .has_pieces = true, .note = "what the output of T5 reads"},
     {"{\"architectures\":[\"CamembertModel\"],\"model_type\":\"camembert\"," SIZES "\"layer_norm_eps\":1e-6}",
      "bert.block_count", 1, "embeddings.word_embeddings", .note = "numbers CamemBERT's positions from 0"},
@@ -659,13 +663,13 @@ static void check_nomic(void)
     checkpoint_close(checkpoint);
 }
 
-/* llama.cpp has no biases of ModernBERT, which config.json may ask for. */
-static void check_biases(const char *tensor, const char *note)
+/* llama.cpp has no biases of encoders that config.json may ask for. */
+static void check_biases(const char *config, const char *tensor, const char *note)
 {
     const struct open_options options = {0};
     struct error error = {""};
     safetensors_write_one("model.safetensors", tensor, "BF16", "8", NULL, 16);
-    files_write_text("config.json", MODERN_BERT "\"a\":1}");
+    files_write_text("config.json", config);
     files_write_text("tokenizer.json", tokenizer);
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
@@ -712,8 +716,11 @@ int main(void)
     check_pooling();
     check_conv_bias();
     check_nomic();
-    check_biases("layers.0.attn.Wqkv.bias", "does not know the tensor blk.{}.attn_qkv.bias");
-    check_biases("final_norm.bias", "does not know the tensor output_norm.bias");
+    check_biases(MODERN_BERT "\"a\":1}", "layers.0.attn.Wqkv.bias", "does not know the tensor blk.{}.attn_qkv.bias");
+    check_biases(MODERN_BERT "\"a\":1}", "final_norm.bias", "does not know the tensor output_norm.bias");
+    check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.mlp.up_proj.bias", "the tensor blk.{}.ffn_up.bias");
+    check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.self_attn.o_proj.bias",
+                 "the tensor blk.{}.attn_output.bias");
     check_space("{\"tokenizer_class\":\"TokenizersBackend\"}", false);
     check_space("{\"tokenizer_class\":\"LlamaTokenizerFast\"}", true);
     files_remove();

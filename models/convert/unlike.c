@@ -58,7 +58,7 @@ static const struct {
     {"minicpm3", "dim_model_base", IS_NOT_NUMBER, NULL, 256, "computes with 256"},
     {"minicpm3", "scale_depth", IS_NOT_NUMBER, NULL, 1.4, "computes with 1.4"},
     {"minicpm3", "scale_emb", IS_NOT_NUMBER, NULL, 12, "computes with 12"},
-    {"modern-bert", "hidden_activation", IS_NOT_TEXT, "gelu silu swish", 0, "computes a GELU, or stops"},
+    {"modern-bert", "hidden_activation", IS_NOT_TEXT, GELU " silu swish", 0, "computes a GELU, or stops"},
     {"qwen2moe", "norm_topk_prob", IS_TRUE, NULL, 0, "does not normalize the weights of experts"},
     {"qwen3moe", "norm_topk_prob", IS_FALSE, NULL, 0, "normalizes the weights of experts"},
     {"t5 t5encoder", "feed_forward_proj", IS_NOT_TEXT, "gated-gelu relu", 0, "computes a gated GELU, or a ReLU"},

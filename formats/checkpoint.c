@@ -420,12 +420,11 @@ static void add_note(const struct checkpoint *checkpoint, enum subject subject, 
         return;
     if (vasprintf(&text, format, arguments) < 0)
         memory_exhausted(strlen(format));
-    lock_take(&notes->lock);
+    attempt_lock(&notes->lock);
     size_t index = 0;
     while (index < notes->n_notes &&
            (notes->notes[index].subject != subject || strcmp(notes->notes[index].text, text) != 0))
         index++;
-    notes_made[n_notes_made++ % NOTES_REMEMBERED] = (struct made_note){checkpoint, index};
     if (index < notes->n_notes || index == MAX_NOTES) {
         free(text);
     } else {
@@ -434,7 +433,8 @@ static void add_note(const struct checkpoint *checkpoint, enum subject subject, 
         notes->texts[notes->n_notes] = text;
         notes->notes[notes->n_notes++] = (struct note){subject, text, is_hint};
     }
-    lock_drop(&notes->lock);
+    notes_made[n_notes_made++ % NOTES_REMEMBERED] = (struct made_note){checkpoint, index};
+    attempt_unlock(&notes->lock);
 }
 
 void checkpoint_note(const struct checkpoint *checkpoint, enum subject subject, const char *format, ...)

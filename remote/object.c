@@ -307,13 +307,13 @@ static void submit(struct fetch *fetch)
         .size = origin->size,
         .etag = origin->etag,
     };
-    lock_take(&object->lock);
+    attempt_lock(&object->lock);
     request.is_urgent = fetch->is_urgent;
     if (object->etag[0] != '\0')
         request.question.etag = arena_strdup(fetch->arena, object->etag);
     bool has_target = object->target_arena != NULL;
     request.uri = uri_copy(has_target ? &object->target : &origin->uri, fetch->arena);
-    lock_drop(&object->lock);
+    attempt_unlock(&object->lock);
     http_submit(&request);
 }
 

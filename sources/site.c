@@ -1,6 +1,7 @@
 #include "sources/site.h"
 
 #include "base/arena.h"
+#include "base/attempt.h"
 #include "base/buffer.h"
 #include "base/lock.h"
 #include "base/text.h"
@@ -209,11 +210,11 @@ static void site_close(void *context)
 
 static struct object *object_of(struct shared *shared, size_t index)
 {
-    lock_take(&shared->lock);
+    attempt_lock(&shared->lock);
     if (shared->objects[index] == NULL)
         shared->objects[index] = object_new(&shared->site->files[index].origin);
     struct object *object = shared->objects[index];
-    lock_drop(&shared->lock);
+    attempt_unlock(&shared->lock);
     return object;
 }
 

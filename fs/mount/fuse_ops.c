@@ -190,6 +190,7 @@ struct question {
     node_id id;
     const char *name; /* of an extended attribute */
     size_t size;
+    struct fuse_file_info *fi; /* of an open */
 };
 
 static void ask(void (*answer)(void *question), struct question question)
@@ -263,24 +264,31 @@ static void open_cached(fuse_req_t req, struct fuse_file_info *fi)
 }
 
 /* As for a directory, in a mount without files that the kernel may read by itself. */
-static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void answer_open(void *context)
 {
+    const struct question *question = context;
+    fuse_req_t req = question->req;
     struct origin origin;
     int backing;
-    switch (passthrough_open(served_by(req)->passthrough, ino, &origin, &backing)) {
+    switch (passthrough_open(served_by(req)->passthrough, question->id, &origin, &backing)) {
     case OPENED_BY_KERNEL:
         if (watch_is_blind(served_by(req)->watch))
-            open_cached(req, fi);
+            open_cached(req, question->fi);
         else
             fuse_reply_err(req, ENOSYS);
         break;
     case OPENED_CACHED:
-        open_cached(req, fi);
+        open_cached(req, question->fi);
         break;
     case OPENED_WHOLE:
-        open_whole(req, &origin, backing, fi->flags);
+        open_whole(req, &origin, backing, question->fi->flags);
         break;
     }
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    ask(answer_open, (struct question){.req = req, .id = ino, .fi = fi});
 }
 
 /* Replies with an error and reports the reason, unless that has been reported or the reader or the mount has ended. */

@@ -1,5 +1,6 @@
 #include "fs/tree/read_ahead.h"
 
+#include "base/attempt.h"
 #include "base/lock.h"
 #include "fs/kept/kept.h"
 #include "quant/views/dependencies.h"
@@ -146,7 +147,7 @@ void read_ahead_follow(struct read_ahead *ahead, uint64_t key, const struct vfil
 {
     if (!source_any_remote() || length == 0)
         return;
-    lock_take(&ahead->lock);
+    attempt_lock(&ahead->lock);
     follow(ahead, key, file, offset, length);
-    lock_drop(&ahead->lock);
+    attempt_unlock(&ahead->lock);
 }

@@ -1,5 +1,6 @@
 #include "models/family/family.h"
 
+#include "base/attempt.h"
 #include "base/text.h"
 #include "formats/once.h"
 #include "models/family/config_form.h"
@@ -63,7 +64,7 @@ static struct shared_relation *shared_relation_of(const struct family *family)
 {
     static struct lock lock = LOCK_INITIALIZER;
     static struct shared_relation *first;
-    lock_take(&lock);
+    attempt_lock(&lock);
     struct shared_relation *shared = first;
     while (shared != NULL && shared->family != family)
         shared = shared->next;
@@ -73,7 +74,7 @@ static struct shared_relation *shared_relation_of(const struct family *family)
         once_init(&shared->made);
         first = shared;
     }
-    lock_drop(&lock);
+    attempt_unlock(&lock);
     return shared;
 }
 

@@ -2,9 +2,11 @@
  * sanitizers tell). */
 #include "formats/checkpoint_builder.h"
 
+#include "base/attempt.h"
 #include "formats/documents.h"
 #include "sources/location.h"
 #include "tests/unit/check.h"
+#include "tests/unit/failing_memory.h"
 #include "tests/unit/files.h"
 #include "tests/unit/notes.h"
 
@@ -216,6 +218,35 @@ static void test_metadata(void)
     checkpoint_close(checkpoint);
 }
 
+static void note_two(void *checkpoint)
+{
+    checkpoint_note(checkpoint, SUBJECT_SOURCE, "one");
+    checkpoint_note(checkpoint, SUBJECT_SOURCE, "two");
+}
+
+/* A note that lacks memory ends the attempt, not the process, and the same thread may make it again. */
+static void test_lacking_memory(void)
+{
+    bool failed = true;
+    for (long n = 0; failed && n < 10; n++) {
+        struct checkpoint *checkpoint = checkpoint_new("here");
+        uint64_t n_made = checkpoint_notes_made();
+        struct note note;
+        allow_allocations(n);
+        size_t lacking = attempt_lacking(note_two, checkpoint);
+        failed = has_failed_allocation();
+        allow_allocations(-1);
+        CHECK((lacking > 0) == failed);
+        CHECK(checkpoint_notes_made() - n_made == checkpoint_notes(checkpoint));
+        note_two(checkpoint);
+        CHECK(checkpoint_notes(checkpoint) == 2);
+        CHECK(checkpoint_note_made(checkpoint, checkpoint_notes_made() - 1, &note));
+        CHECK_TEXT(note.text, "two");
+        checkpoint_close(checkpoint);
+    }
+    CHECK(!failed);
+}
+
 int main(void)
 {
     files_begin();
@@ -226,6 +257,7 @@ int main(void)
     test_derived();
     test_sources();
     test_metadata();
+    test_lacking_memory();
     files_remove();
     return check_done();
 }

@@ -92,12 +92,12 @@ const struct http_credential *http_credential_copy(const struct http_credential 
 
 static struct object *open_number(unsigned number, uint64_t n_bytes, const char *known_etag)
 {
-    char key[32], text[64];
+    char key[32], text[2048]; /* more than the first part of an arena has room for */
     struct error error;
     struct arena *arena = arena_new();
     struct object_origin origin = {.key = key, .name = "file", .size = n_bytes, .etag = known_etag};
     snprintf(key, sizeof key, "url-%04x", number);
-    snprintf(text, sizeof text, "https://host/%u", number);
+    snprintf(text, sizeof text, "https://host/%01500u", number);
     files_must(uri_parse(text, arena, &origin.uri, &error), text);
     struct object *object = object_new(&origin);
     arena_free(arena);

@@ -2,8 +2,12 @@
 #include "fs/tree/read_ahead.h"
 
 #include "base/arena.h"
+#include "base/attempt.h"
 #include "sources/source.h"
 #include "tests/unit/check.h"
+#include "tests/unit/failing_memory.h"
+
+#include <stdlib.h>
 
 enum { MIB = 1 << 20, ROWS = 256, SOURCE_BYTES = 256 * MIB, GRANULE = 256 * 1024, N_GRANULES = SOURCE_BYTES / GRANULE };
 
@@ -20,6 +24,7 @@ static bool read_nothing(void *context, uint64_t offset, size_t length, void *ou
 static void count_wanted(void *context, uint64_t offset, uint64_t length, bool urgent)
 {
     (void)context;
+    free(memory_alloc(1)); /* like a source that makes a request */
     for (uint64_t granule = offset / GRANULE; granule <= (offset + length - 1) / GRANULE; granule++)
         n_named[granule]++;
     n_hinted += urgent ? 0 : length;
@@ -124,6 +129,38 @@ static void counts_source_bytes(void)
     read_ahead_free(ahead);
 }
 
+struct following {
+    struct read_ahead *ahead;
+    const struct vfile *file;
+};
+
+static void read_twice(void *context)
+{
+    const struct following *following = context;
+    read_ahead_follow(following->ahead, 1, following->file, 0, MIB / 8);
+    read_ahead_follow(following->ahead, 1, following->file, MIB / 8, MIB / 8);
+}
+
+/* If memory runs out while bytes are named, only the attempt ends, and the next read is followed. */
+static void lacks_memory(void)
+{
+    const struct vfile file = file_of(dtype_by_name("Q4_0"));
+    bool failed = true;
+    long n = 0;
+    for (; failed && n < 100; n++) {
+        struct following following = {read_ahead_new(), &file};
+        allow_allocations(n);
+        size_t lacking = attempt_lacking(read_twice, &following);
+        failed = has_failed_allocation();
+        allow_allocations(-1);
+        CHECK((lacking > 0) == failed);
+        hinted_by(following.ahead, &file, MIB, MIB / 8);
+        CHECK(hinted_by(following.ahead, &file, MIB + MIB / 8, MIB / 8) > 0);
+        read_ahead_free(following.ahead);
+    }
+    CHECK(!failed && n > 1);
+}
+
 int main(void)
 {
     const struct source_identity identity = {.size = SOURCE_BYTES};
@@ -134,6 +171,7 @@ int main(void)
     grows(&file);
     tells_readers_apart(&file);
     counts_source_bytes();
+    lacks_memory();
     source_close(source);
     arena_free(arena);
     return check_done();

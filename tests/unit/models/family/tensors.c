@@ -3,6 +3,8 @@
 #include "models/family/tensors.h"
 #include "models/formats.h"
 
+#include "base/attempt.h"
+#include "tests/unit/failing_memory.h"
 #include "tests/unit/formats/torch/archive.h"
 #include "tests/unit/write_safetensors.h"
 
@@ -198,6 +200,30 @@ static void test_put_first(void)
     arena_free(arena);
 }
 
+static const struct relation *related;
+
+static void relate(void *family)
+{
+    struct error error;
+    related = family_relation(family, &error);
+}
+
+/* A relation that lacks memory ends the attempt, not the process, and is made by the next who asks. */
+static void test_lacking_memory(void)
+{
+    static struct family family = {.name = "lacking", .tensors = {rows}};
+    bool failed = true;
+    for (long n = 0; failed && n < 100; n++) {
+        related = NULL;
+        allow_allocations(n);
+        size_t lacking = attempt_lacking(relate, &family);
+        failed = has_failed_allocation();
+        allow_allocations(-1);
+        CHECK((related == NULL) == failed && (lacking == 0 || failed));
+    }
+    CHECK(!failed);
+}
+
 int main(void)
 {
     files_begin();
@@ -207,6 +233,7 @@ int main(void)
     test_auto();
     test_errors();
     test_put_first();
+    test_lacking_memory();
     files_remove();
     return check_done();
 }

@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include "base/arena.h"
 #include "base/buffer.h"
 
 #include <inttypes.h>
@@ -233,6 +234,25 @@ const char *text_last(const char *text, size_t length, char byte)
     while (length > 0 && text[length - 1] != byte)
         length--;
     return length > 0 ? text + length - 1 : NULL;
+}
+
+const char *text_last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+const char *text_trimmed_name(struct arena *arena, const char *path)
+{
+    return text_last_name(arena_strndup(arena, path, text_trimmed_length(path)));
+}
+
+size_t text_trimmed_length(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length;
 }
 
 const char *shape_text(const uint64_t *shape, unsigned rank, char *out, size_t capacity)

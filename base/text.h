@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct arena;
 struct buffer;
 
 /* Returns the length in bytes (1 to 4) of the well-formed UTF-8 character at `text`, or 0 if there is none.
@@ -58,6 +59,14 @@ void text_guess_try(struct text_guess *guess, const char *word);
 /* Writes "; did you mean 'mount'?" for the end of a message, or "" if no word is near. Returns `out`. */
 enum { TEXT_QUESTION = 300 };
 const char *text_guess_question(const struct text_guess *guess, char out[TEXT_QUESTION]);
+
+/* Returns the last name of a path: what comes after its last slash. For the other one, slashes at the end do not count:
+ * its name, in the arena, is "" only if there is none. */
+const char *text_last_name(const char *path);
+const char *text_trimmed_name(struct arena *arena, const char *path);
+
+/* Returns the length of a path without slashes at its end, but for one that is the whole path. */
+size_t text_trimmed_length(const char *path);
 
 /* Returns the last place of a byte, or NULL: memrchr(), which not every C library has. */
 const char *text_last(const char *text, size_t length, char byte);

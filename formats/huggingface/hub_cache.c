@@ -38,12 +38,6 @@ static bool is_directory(const char *path)
     return local_kind(path) == LOCATION_FOLDER;
 }
 
-static const char *last_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 const char *hub_cache_model_name(struct arena *arena, const char *directory, bool *ret_is_snapshot)
 {
     const char *path = absolute_path(arena, directory);
@@ -51,9 +45,9 @@ const char *hub_cache_model_name(struct arena *arena, const char *directory, boo
     if (path == NULL || strcmp(path, "/") == 0)
         return "model";
     const char *snapshots = dirname(arena_strdup(arena, path)), *folder = dirname(arena_strdup(arena, snapshots));
-    const char *folder_name = last_name(folder);
-    if (strcmp(last_name(snapshots), "snapshots") != 0 || !text_starts_with(folder_name, HUB_CACHE_PREFIX))
-        return last_name(path);
+    const char *folder_name = text_last_name(folder);
+    if (strcmp(text_last_name(snapshots), "snapshots") != 0 || !text_starts_with(folder_name, HUB_CACHE_PREFIX))
+        return text_last_name(path);
     *ret_is_snapshot = true;
     const char *organization = folder_name + strlen(HUB_CACHE_PREFIX), *separator = strstr(organization, "--");
     return separator != NULL ? separator + 2 : organization;
@@ -186,7 +180,7 @@ const char *hub_cache_resolve(struct arena *arena, const char *path, const struc
         return is_distant_repository(path) ? find_snapshot(arena, path, NULL, links, error) : path;
     if (kind != LOCATION_NOTHING) {
         const char *folder = kind == LOCATION_FOLDER ? absolute_path(arena, path) : NULL;
-        bool is_repository = folder != NULL && text_starts_with(last_name(folder), HUB_CACHE_PREFIX) &&
+        bool is_repository = folder != NULL && text_starts_with(text_last_name(folder), HUB_CACHE_PREFIX) &&
                              is_directory(arena_printf(arena, "%s/snapshots", folder));
         return is_repository ? find_snapshot(arena, folder, NULL, links, error) : path;
     }

@@ -454,8 +454,7 @@ static bool numpy_read_file(struct checkpoint *checkpoint, struct source *file, 
         return false;
     if (!is_archive(file, head, length)) {
         struct place place = {.name = source_name(file), .source = file, .size = source_size(file)};
-        const char *name = source_name(file), *slash = strrchr(name, '/');
-        return add_array(&reader, array_name(checkpoint->arena, slash != NULL ? slash + 1 : name), &place, error);
+        return add_array(&reader, array_name(checkpoint->arena, text_last_name(source_name(file))), &place, error);
     }
     struct arena *scratch = arena_new();
     struct zip_directory zip;

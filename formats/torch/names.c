@@ -556,7 +556,7 @@ void torch_limit_expansion(const struct checkpoint *checkpoint, const struct sou
 /* Appends the file's name without its directories and its ending. */
 static void append_stem(struct buffer *path, const char *name)
 {
-    const char *slash = strrchr(name, '/'), *start = slash != NULL ? slash + 1 : name, *dot = strrchr(start, '.');
+    const char *start = text_last_name(name), *dot = strrchr(start, '.');
     buffer_append(path, start, dot != NULL && dot != start ? (size_t)(dot - start) : strlen(start));
 }
 

@@ -1,4 +1,5 @@
 #include "base/report.h"
+#include "base/text.h"
 #include "fs/cli/command.h"
 #include "fs/cli/copying.h"
 #include "fs/cli/part_number.h"
@@ -173,18 +174,6 @@ static bool copy_file_node(struct copying *copying, const char *name, const stru
     return done;
 }
 
-/* Returns the last name of a path, without slashes; "" for the root of the tree. */
-static const char *last_part(struct arena *arena, const char *path)
-{
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/')
-        end--;
-    size_t start = end;
-    while (start > 0 && path[start - 1] != '/')
-        start--;
-    return arena_strndup(arena, path + start, end - start);
-}
-
 static bool is_directory(const char *path)
 {
     struct stat status;
@@ -194,11 +183,9 @@ static bool is_directory(const char *path)
 /* Returns the place of the copy of an entry: DEST, or a name in it. */
 static const char *place_of(const struct found *found, const char *destination, struct arena *arena)
 {
-    const char *name = last_part(arena, found->path);
-    size_t length = strlen(destination);
-    while (length > 1 && destination[length - 1] == '/')
-        length--;
-    return *name != '\0' && is_directory(destination) ? arena_printf(arena, "%.*s/%s", (int)length, destination, name)
+    const char *name = text_trimmed_name(arena, found->path);
+    int length = (int)text_trimmed_length(destination);
+    return *name != '\0' && is_directory(destination) ? arena_printf(arena, "%.*s/%s", length, destination, name)
                                                       : destination;
 }
 
@@ -209,8 +196,8 @@ static bool copy_each(struct copying *copying, const struct found_list *list, co
     bool all_copied = true;
     for (size_t i = 0; i < list->n_items; i++) {
         const struct found *found = &list->items[i];
-        all_copied &=
-            copy_node(copying, last_part(arena, found->path), &found->attributes, place_of(found, destination, arena));
+        all_copied &= copy_node(copying, text_trimmed_name(arena, found->path), &found->attributes,
+                                place_of(found, destination, arena));
     }
     return all_copied;
 }

@@ -50,10 +50,7 @@ static struct readable readable_paths(const struct command_needs *needs, const s
 /* Returns the folder of a path; slashes at its end do not count. */
 static const char *folder_of(const char *path, struct arena *arena)
 {
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    const char *slash = text_last(path, length, '/');
+    const char *slash = text_last(path, text_trimmed_length(path), '/');
     return slash != NULL ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".";
 }
 

@@ -157,7 +157,7 @@ static bool make_archive(struct tree *tree, const char *path, struct arena *aren
     const char *stem = text_ends_with(path, archive) ? arena_strndup(arena, path, strlen(path) - strlen(archive)) : "";
     if (*stem == '\0' || !tree_walk(tree, stem, &directory, &unsaid) || !directory.directory)
         return false;
-    const char *slash = strrchr(stem, '/'), *name = slash != NULL ? slash + 1 : stem;
+    const char *name = text_last_name(stem);
     return *name != '\0' && tar_of_directory(tree, directory.id, name, arena, ret_file, error);
 }
 

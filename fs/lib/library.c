@@ -208,15 +208,6 @@ static bool list_folder(struct search *search, const char *path, struct location
     return listed;
 }
 
-static const char *last_name(struct arena *arena, const char *path)
-{
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    const char *trimmed = arena_strndup(arena, path, length), *slash = strrchr(trimmed, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : trimmed;
-}
-
 static void add_components(struct search *search, const struct place *place, const struct location_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -298,7 +289,7 @@ static void add_folder(struct search *search, const struct place *place, const s
     struct arena *arena = search->arena;
     struct error error;
     struct location_list inside;
-    const char *name = last_name(arena, place->path);
+    const char *name = text_trimmed_name(arena, place->path);
     enum folder kind = kind_of(list, name);
     if (kind == FOLDER_OF_MODELS || kind == FOLDER_OLLAMA)
         note_folder(search, place->path, SEARCHED);
@@ -396,9 +387,7 @@ static void add_links(struct search *search)
 /* Makes a local path absolute, since models are opened by a server, whose working directory is another one. */
 static const char *absolute(struct arena *arena, const char *path, struct error *error)
 {
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
+    size_t length = text_trimmed_length(path);
     if (*path == '/')
         return arena_strndup(arena, path, length);
     char *directory = getcwd(NULL, 0);
@@ -422,10 +411,10 @@ static enum location_kind kind_in_archive(const char *path, struct error *error)
 /* Returns the last name of a source: of "." and "..", that of the directory. */
 static const char *name_of_source(struct arena *arena, const char *source, const char *path)
 {
-    const char *name = last_name(arena, source);
+    const char *name = text_trimmed_name(arena, source);
     bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
     const char *real = is_dots ? local_real_path(path, arena) : NULL;
-    return real != NULL ? last_name(arena, real) : name;
+    return real != NULL ? text_trimmed_name(arena, real) : name;
 }
 
 /* Adds the models of a source that the user named. */
@@ -468,7 +457,7 @@ static const char *another_id(struct arena *arena, const struct text_index *ids,
                               const struct library_model *earlier)
 {
     const struct opened_model *own = model->context, *other = earlier->context;
-    const char *slash = strrchr(model->source, '/'), *file = slash != NULL ? slash + 1 : model->source;
+    const char *file = text_last_name(model->source);
     const char *name = strchr(model->id, '/') + 1, *base = model->id;
     int n_publisher = (int)(name - model->id);
     bool is_beside = strncmp(earlier->source, model->source, (size_t)(file - model->source)) == 0;

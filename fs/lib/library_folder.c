@@ -223,7 +223,7 @@ static const char *cached_name(struct arena *arena, const char *publisher, const
 /* Returns PUBLISHER/FILE. */
 static const char *id_of(struct arena *arena, const char *publisher, const char *file)
 {
-    const char *slash = strrchr(file, '/'), *last = slash != NULL ? slash + 1 : file;
+    const char *last = text_last_name(file);
     size_t n = strlen(last) - (text_ends_with(last, ending) ? strlen(ending) : 0);
     return arena_printf(arena, "%s/%.*s", publisher, (int)n, last);
 }
@@ -232,9 +232,8 @@ static const char *id_of(struct arena *arena, const char *publisher, const char 
 static const struct companion *projector_of(const struct library_folder *folder, const char *stored, const char *file)
 {
     struct companion *companions = arena_array(folder->arena, 2, sizeof *companions);
-    const char *slash = strrchr(file, '/');
-    companions[0] = (struct companion){slash != NULL ? slash + 1 : file,
-                                       arena_printf(folder->arena, "%s/%s", folder->path, stored)};
+    companions[0] =
+        (struct companion){text_last_name(file), arena_printf(folder->arena, "%s/%s", folder->path, stored)};
     companions[1] = (struct companion){NULL, NULL};
     return companions;
 }

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/system.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 static char *temporary_name(const char *path)
 {
     static atomic_uint n_names;
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = text_last_name(path);
     size_t capacity = strlen(path) + 48;
     char *temporary = memory_alloc(capacity);
     snprintf(temporary, capacity, "%.*s.%.200s.wfs-%d-%u", (int)(name - path), path, name, (int)getpid(),
@@ -131,7 +132,7 @@ void output_discard(struct output *output)
  * containers may be equal, and so may names of hosts. The caller frees it. */
 static char *durable_name(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = text_last_name(path);
     size_t capacity = strlen(path) + 100;
     char *temporary = memory_alloc(capacity);
     struct utsname host;

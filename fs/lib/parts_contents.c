@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "fs/lib/output.h"
 #include "fs/lib/parts.h"
 #include "fs/options/options.h"
@@ -119,16 +120,7 @@ static bool is_the_copy(const struct collected *all, const char *directory)
 
 static const char *without_slashes(const char *path, struct arena *arena)
 {
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    return arena_strndup(arena, path, length);
-}
-
-static const char *last_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    return arena_strndup(arena, path, text_trimmed_length(path));
 }
 
 /* Returns the version and the build of wfs. */
@@ -145,14 +137,14 @@ const struct kept_header *parts_contents_header(const char *path, const char *de
     const struct parts_plan own = {.path = path, .wfs = this_wfs(arena), .n_parts = n_parts};
     const char *name = without_slashes(destination, arena);
     if (durable_is_directory(name))
-        name = arena_printf(arena, "%s/%s", name, last_name(path));
+        name = arena_printf(arena, "%s/%s", name, text_last_name(path));
     return parts_header_find(name, &own, number, arena);
 }
 
 /* Returns the name of the copy: DEST, or a name in it. */
 static const char *name_of_copy(const struct collected *all, const struct found *found, const char *destination)
 {
-    const char *name = last_name(found->path), *plain = without_slashes(destination, all->arena);
+    const char *name = text_last_name(found->path), *plain = without_slashes(destination, all->arena);
     if (*name == '\0' || !durable_is_directory(plain) || (found->attributes.directory && is_the_copy(all, plain)))
         return plain;
     return arena_printf(all->arena, "%s/%s", plain, name);

@@ -207,8 +207,7 @@ static const char *installed_path(const char *name, struct arena *arena)
 
 static const char *base_name(const char *path, struct arena *arena)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
+    const char *base = text_last_name(path);
     return arena_strndup(arena, base, strlen(base) - (text_ends_with(base, ".json") ? strlen(".json") : 0));
 }
 

@@ -3,6 +3,7 @@
  *
  * All files share a model, with its keys and views. A GGUF source needs no conversion: model.gguf is the source itself,
  * or its splits joined into one file. */
+#include "base/text.h"
 #include "models/convert/model.h"
 #include "models/diffusion/state_dict.h"
 #include "models/facts.h"
@@ -168,7 +169,7 @@ static void add_splits(const struct product_input *input, const struct gguf_edit
                        const struct target *target, struct product_list *list)
 {
     const struct checkpoint *checkpoint = input->checkpoint;
-    const char *slash = strrchr(target->path, '/'), *name = slash != NULL ? slash + 1 : target->path;
+    const char *name = text_last_name(target->path);
     bool keeps = target->make == target_quantize && keeps_split(input);
     struct gguf_split all = {.splitter = keeps ? SPLITTER_QUANTIZE : SPLITTER_GGUF_SPLIT};
     struct error error;

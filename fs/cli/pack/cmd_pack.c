@@ -26,24 +26,14 @@ struct pack_task {
     size_t n_sources;
 };
 
-/* Returns the last name of a path; "" if it has none. */
-static const char *last_name(const char *path, struct arena *arena)
-{
-    size_t length = strlen(path);
-    while (length > 0 && path[length - 1] == '/')
-        length--;
-    const char *trimmed = arena_strndup(arena, path, length), *slash = strrchr(trimmed, '/');
-    return slash != NULL ? slash + 1 : trimmed;
-}
-
 /* Returns the name under which a source goes into the archive: its last one, for "." and ".." that of the directory. */
 static const char *name_of(const char *source, struct arena *arena)
 {
-    const char *name = last_name(source, arena);
+    const char *name = text_trimmed_name(arena, source);
     if (*name != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
         return name;
     const char *real = local_real_path(source, arena);
-    return real != NULL ? last_name(real, arena) : name;
+    return real != NULL ? text_trimmed_name(arena, real) : name;
 }
 
 static bool check_name(const char *source, const char *name, struct error *error)
@@ -68,13 +58,10 @@ static bool is_below(const char *path, const char *folder)
 /* Returns where a path that may be new is, without links in its folder; NULL if the folder is missing. */
 static const char *place_of(const char *path, struct arena *arena)
 {
-    const char *real = local_real_path(path, arena), *name = last_name(path, arena);
+    const char *real = local_real_path(path, arena), *name = text_trimmed_name(arena, path);
     if (real != NULL)
         return real;
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    const char *slash = text_last(path, length, '/');
+    const char *slash = text_last(path, text_trimmed_length(path), '/');
     const char *folder = slash != NULL ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".";
     real = local_real_path(folder, arena);
     return real != NULL ? arena_printf(arena, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) : NULL;

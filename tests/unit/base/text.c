@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include "base/arena.h"
 #include "base/buffer.h"
 
 #include "tests/unit/check.h"
@@ -118,6 +119,25 @@ static void made_valid(void)
     }
 }
 
+static void last_names(void)
+{
+    /* a path, what comes after its last slash, its name without slashes at the end, and its length without these */
+    static const struct {
+        const char *path, *last, *trimmed;
+        size_t length;
+    } rows[] = {
+        {"", "", "", 0},     {"a", "a", "a", 1},         {"/", "", "", 1},      {"//", "", "", 1},
+        {"/a", "a", "a", 2}, {"a/b.c", "b.c", "b.c", 5}, {"a/b//", "", "b", 3}, {"a/.", ".", ".", 3},
+    };
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_TEXT(text_last_name(rows[i].path), rows[i].last);
+        CHECK_TEXT(text_trimmed_name(arena, rows[i].path), rows[i].trimmed);
+        CHECK(text_trimmed_length(rows[i].path) == rows[i].length);
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     characters();
@@ -132,5 +152,6 @@ int main(void)
     CHECK(text_last("a.b.c", 4, '.') != NULL && strcmp(text_last("a.b.c", 5, '.'), ".c") == 0);
     CHECK(strcmp(text_last("a.b.c", 3, '.'), ".b.c") == 0 && text_last("a.b", 1, '.') == NULL &&
           text_last("", 0, '.') == NULL);
+    last_names();
     return check_done();
 }

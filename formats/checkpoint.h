@@ -32,6 +32,7 @@ enum subject {
     SUBJECT_DIRECTORY, /* the Hugging Face directory */
     SUBJECT_WHISPER,   /* the model as files of whisper.cpp */
     SUBJECT_PIPELINE,  /* the model as a directory of diffusers */
+    SUBJECT_FREE_PTQ,  /* the model as llmcompressor's model_free_ptq quantizes it */
     SUBJECT_REPACKED,  /* the model for MLX with the codes of the source */
     N_SUBJECTS,
 };

@@ -55,6 +55,7 @@ static const char *subject_paths(enum subject subject)
         [SUBJECT_DIRECTORY] = "hf/: ",
         [SUBJECT_WHISPER] = "ggml-model.bin, ggml/: ",
         [SUBJECT_PIPELINE] = "diffusers/: ",
+        [SUBJECT_FREE_PTQ] = "compressed-tensors/: ",
         [SUBJECT_REPACKED] = "mlx/repacked/: ",
     };
     return paths[subject];

@@ -247,6 +247,16 @@ static bool quantizes_any(const struct ct_model *model, struct error *error)
     return error_set(error, "there is no linear module to quantize among %zu tensors", model->tensors->n_tensors);
 }
 
+/* Notes that model_free_ptq takes experts with inputs before outputs apart like others. */
+static void note_turned(const struct checkpoint *checkpoint, const struct tensor *turned)
+{
+    if (turned != NULL)
+        checkpoint_note(checkpoint, SUBJECT_FREE_PTQ,
+                        "'%.200s' has inputs before outputs, and model_free_ptq takes experts apart as if outputs came "
+                        "first: gate_proj and up_proj are not the model's gate and up matrices, which modelopt/ has",
+                        turned->name);
+}
+
 struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model, bool keeps_files, bool keeps_turned,
                               const char *const *patterns, struct error *error)
 {
@@ -265,7 +275,8 @@ struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model,
         made->names[i] = keeps_files ? source_name(checkpoint->sources[i]) : "model.safetensors";
     if (keeps_files)
         find_files(made);
-    made->turned = keeps_turned ? find_turned(model, made->tensors) : NULL;
+    const struct tensor *turned = find_turned(model, made->tensors);
+    made->turned = keeps_turned ? turned : NULL;
     if ((made->turned == NULL && !take_experts_apart(made, arena, error)) || !ct_read_config(model, &config, error))
         return NULL;
     bool has_experts = config != NULL && ct_names_experts(json_root(config));
@@ -277,5 +288,7 @@ struct ct_model *ct_model_new(struct arena *arena, const struct hf_model *model,
     if (ignored == NULL)
         return NULL;
     find_targets(made, ignored);
+    if (!keeps_turned)
+        note_turned(checkpoint, turned);
     return quantizes_any(made, error) ? made : NULL;
 }

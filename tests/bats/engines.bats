@@ -167,6 +167,8 @@ END
         jq -e '.quantization.exclude_modules == ["lm_head", "model.embed_tokens", "model.layers.1*"]'
     fails 1 "'model.layers.0.feed_forward.experts.down_proj': its experts have inputs before outputs" \
         "$WFS" cat "$data/llama4/model" fp8/block/model.safetensors
+    "$WFS" info "$data/llama4/model" |
+        grep -F "compressed-tensors/: 'model.layers.0.feed_forward.experts.down_proj' has inputs before outputs, and model_free_ptq takes"
     "$WFS" cat -o 'ignore=re:.*(feed_forward|lm_head)' "$data/llama4/model" modelopt/W4A16_NVFP4/hf_quant_config.json |
         jq -e '.quantization.exclude_modules == ["lm_head", "model.layers.0.feed_forward*"]'
 }

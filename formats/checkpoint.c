@@ -418,9 +418,13 @@ static void add_note(const struct checkpoint *checkpoint, enum subject subject, 
     char *text;
     if (checkpoint->incomplete != NULL && subject != SUBJECT_SOURCE)
         return;
+    attempt_lock(&notes->lock);
+    if (notes->n_notes < MAX_NOTES) { /* room first: a text would leak */
+        notes->texts = memory_grow(notes->texts, notes->n_notes, sizeof *notes->texts);
+        notes->notes = memory_grow(notes->notes, notes->n_notes, sizeof *notes->notes);
+    }
     if (vasprintf(&text, format, arguments) < 0)
         memory_exhausted(strlen(format));
-    attempt_lock(&notes->lock);
     size_t index = 0;
     while (index < notes->n_notes &&
            (notes->notes[index].subject != subject || strcmp(notes->notes[index].text, text) != 0))
@@ -428,8 +432,6 @@ static void add_note(const struct checkpoint *checkpoint, enum subject subject, 
     if (index < notes->n_notes || index == MAX_NOTES) {
         free(text);
     } else {
-        notes->texts = memory_grow(notes->texts, notes->n_notes, sizeof *notes->texts);
-        notes->notes = memory_grow(notes->notes, notes->n_notes, sizeof *notes->notes);
         notes->texts[notes->n_notes] = text;
         notes->notes[notes->n_notes++] = (struct note){subject, text, is_hint};
     }

@@ -55,22 +55,6 @@ static bool is_chunk(const struct chunk *chunk, const struct tensor_set *set, co
            (tensor->source == archive || view->n_elements == 0);
 }
 
-/* Fails for what FileSystemWriter writes if it is asked for safetensors: .metadata does not tell where its tensors end.
- */
-static bool check_archive(struct source *archive, struct error *error)
-{
-    char head[9]; /* of safetensors: a length of 8 bytes, and the header's brace */
-    if (source_size(archive) < sizeof head)
-        return true;
-    if (!source_read(archive, 0, sizeof head, head, error))
-        return false;
-    return head[sizeof head - 1] != '{' || memcmp(head, "PK", 2) == 0 ||
-           error_set(error,
-                     "%s: safetensors, as FileSystemWriter writes them with SerializationFormat.SAFETENSORS, which "
-                     "torch does not load either; save with HuggingFaceStorageWriter",
-                     source_name(archive));
-}
-
 /* Reads the archive, which is closed after that: the elements are views of the file itself. */
 static const struct view *read_archive(const struct chunk *chunk, struct error *error)
 {
@@ -81,8 +65,7 @@ static const struct view *read_archive(const struct chunk *chunk, struct error *
     struct source *archive = source_range_new(chunk->file, name, chunk->offset, chunk->length);
     struct checkpoint *checkpoint = checkpoint_new(name);
     checkpoint_add_source(checkpoint, archive);
-    if (check_archive(archive, error) &&
-        torch_format.read_file(checkpoint, archive, checkpoint->unsealed, &options, error)) {
+    if (torch_format.read_file(checkpoint, archive, checkpoint->unsealed, &options, error)) {
         if (is_chunk(chunk, checkpoint->unsealed, archive)) {
             struct tensor tensor = checkpoint->unsealed->tensors[0];
             tensor.source = chunk->file;

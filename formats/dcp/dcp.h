@@ -36,7 +36,8 @@ struct dcp_tensor {
     size_t n_chunks;
 };
 
-/* Where a chunk is stored: a torch.save() of the chunk alone, in a run of bytes of a file. */
+/* Where a chunk is stored: a torch.save() of the chunk alone, in a run of bytes of a file. In files with safetensors
+ * (below), `offset` is that of the safetensors, and `length` the bytes of the chunk's elements. */
 struct dcp_place {
     struct dcp_text name; /* of the tensor */
     unsigned rank;
@@ -84,11 +85,26 @@ const struct view *dcp_chunk_view(struct dcp_chunks *chunks, struct source *file
 /* Reads the archive of a view of dcp_chunk_view(). */
 bool dcp_chunk_check(const struct view *view, struct error *error);
 
-/* Tensors inside Python objects of a distributed torch checkpoint: torch cuts dicts and lists into entries, but stores
- * a tuple, and what is in it, as one torch.save(). Source: torch/distributed/checkpoint/_nested_dict.py. */
+/* Chunks that FileSystemWriter stores with SerializationFormat.SAFETENSORS: behind the objects of a file, one file of
+ * safetensors with all the chunks that a process writes there, by the names of their tensors, to the end. torch does
+ * not load these checkpoints itself. Source: torch/distributed/checkpoint/filesystem.py, _write_files_from_queue(). */
+struct dcp_parts;
 
 struct checkpoint;
 struct open_options;
+
+/* Reads the header of the safetensors that begin at `offset` of a file; *ret_parts is NULL if there are none. Lives in
+ * the checkpoint's arena. */
+bool dcp_parts_read(struct checkpoint *checkpoint, struct source *file, uint64_t offset,
+                    const struct open_options *options, struct dcp_parts **ret_parts, struct error *error);
+
+/* Returns the view of a tensor's chunk, which must be in the safetensors as .metadata describes it, and each only once:
+ * the writer keeps the last one if a process has several chunks of a tensor. */
+const struct view *dcp_part_view(struct dcp_parts *parts, const struct dcp_tensor *tensor, const struct dcp_box *chunk,
+                                 uint64_t offset, struct error *error);
+
+/* Tensors inside Python objects of a distributed torch checkpoint: torch cuts dicts and lists into entries, but stores
+ * a tuple, and what is in it, as one torch.save(). Source: torch/distributed/checkpoint/_nested_dict.py. */
 
 /* Adds the tensors of the object in [offset, offset + length) of a file, which has these bytes, with the names NAME.0,
  * NAME.1 ... that the torch reader gives to a file's. *ret_found is false for an object without storages of torch,

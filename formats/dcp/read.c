@@ -27,7 +27,8 @@ static const char metadata_name[] = ".metadata";
 struct file {
     struct dcp_text name;
     struct source *source;
-    bool checked; /* one of its chunks has been read */
+    bool checked;            /* one of its chunks has been read */
+    struct dcp_parts *parts; /* its chunks, if they are stored as safetensors; else NULL */
 };
 
 struct reader {
@@ -154,11 +155,27 @@ static bool check_place(const struct file *file, const struct dcp_place *place, 
                      source_name(file->source), what, place->offset, place->offset + place->length, size);
 }
 
-/* Makes the view of a chunk. The first chunk of each file is read at once, so that a damaged file is refused. */
+/* Makes the view of a chunk in a file. The first chunk of each file is read at once, so that a damaged file is refused.
+ */
+static const struct view *chunk_view(struct reader *reader, struct file *file, const struct dcp_place *place,
+                                     const struct dcp_tensor *tensor, const struct dcp_box *chunk, struct error *error)
+{
+    bool is_first = !file->checked;
+    file->checked = true;
+    if (is_first &&
+        !dcp_parts_read(reader->checkpoint, file->source, place->offset, reader->options, &file->parts, error))
+        return NULL;
+    if (file->parts != NULL)
+        return dcp_part_view(file->parts, tensor, chunk, place->offset, error);
+    const uint64_t *shape = arena_copy(reader->checkpoint->arena, chunk->sizes, tensor->rank * sizeof *shape);
+    const struct view *view =
+        dcp_chunk_view(reader->chunks, file->source, place->offset, place->length, tensor->dtype, tensor->rank, shape);
+    return !is_first || dcp_chunk_check(view, error) ? view : NULL;
+}
+
 static bool make_tile(struct reader *reader, const struct dcp_tensor *tensor, const struct dcp_box *chunk,
                       struct tile *tile, struct error *error)
 {
-    struct arena *arena = reader->checkpoint->arena;
     const struct dcp_place *place = dcp_find_place(&reader->metadata, tensor, chunk);
     if (place == NULL)
         return refuse(tensor, "the place of a chunk is missing", error);
@@ -168,14 +185,9 @@ static bool make_tile(struct reader *reader, const struct dcp_tensor *tensor, co
     struct file *file = find_file(reader, place->file);
     if (!check_place(file, place, "a chunk", error))
         return false;
-    const uint64_t *shape = arena_copy(arena, chunk->sizes, tensor->rank * sizeof *shape);
     tile->first = chunk->first;
-    tile->view =
-        dcp_chunk_view(reader->chunks, file->source, place->offset, place->length, tensor->dtype, tensor->rank, shape);
-    if (file->checked)
-        return true;
-    file->checked = true;
-    return dcp_chunk_check(tile->view, error);
+    tile->view = chunk_view(reader, file, place, tensor, chunk, error);
+    return tile->view != NULL;
 }
 
 static const struct view *make_view(struct reader *reader, const struct dcp_tensor *tensor, struct error *error)

@@ -104,11 +104,11 @@ static bool refuse(const struct tensor *tensor, const char *reason, struct error
 
 /* Returns where a part begins, by its entry {"saved_offsets": [...]}; NULL, with an error, if that is not valid.
  * `places` NULL: it begins at the first element. */
-static const uint64_t *first_of(struct reader *reader, const struct tensor *part, const struct json *places,
+static const uint64_t *first_of(const struct tensor *part, const struct json *places, struct arena *arena,
                                 struct error *error)
 {
     const struct json *entry = json_get_n(places, part->name, part->name_length);
-    uint64_t *first = arena_array(reader->checkpoint->arena, part->rank + 1U, sizeof *first);
+    uint64_t *first = arena_array(arena, part->rank + 1U, sizeof *first);
     memset(first, 0, (part->rank + 1U) * sizeof *first);
     if (places == NULL)
         return first;
@@ -126,19 +126,17 @@ static const uint64_t *first_of(struct reader *reader, const struct tensor *part
     return valid ? first : NULL;
 }
 
-/* Sets where the parts of a file begin, which are those from `start` on. `places` NULL: the file does not tell. */
-static bool set_firsts(struct reader *reader, const char *places, size_t start, struct error *error)
+bool safetensors_part_firsts(const struct tensor_set *parts, size_t start, const char *places, struct arena *arena,
+                             const uint64_t **firsts, struct error *error)
 {
     struct json_document *document = places != NULL ? json_parse(places, strlen(places), error) : NULL;
     if (places != NULL && document == NULL)
         return error_prefix(error, "DCP_SHARDING_INFO");
     const struct json *root = document != NULL ? json_root(document) : NULL;
     bool good = true;
-    reader->firsts = memory_resize(reader->firsts, (reader->parts->n_tensors + 1) * sizeof *reader->firsts);
-    for (size_t i = start; good && i < reader->parts->n_tensors; i++) {
-        const struct tensor *part = &reader->parts->tensors[i];
-        reader->firsts[i] = first_of(reader, part, root, error);
-        good = reader->firsts[i] != NULL;
+    for (size_t i = start; good && i < parts->n_tensors; i++) {
+        firsts[i] = first_of(&parts->tensors[i], root, arena, error);
+        good = firsts[i] != NULL;
     }
     json_free(document);
     return good;
@@ -154,9 +152,9 @@ static bool read_file(struct reader *reader, const char *name, struct error *err
     checkpoint_add_source(reader->checkpoint, file);
     if (!safetensors_read_parts(reader->checkpoint, file, reader->parts, reader->options, &places, error))
         return false;
-    if (!set_firsts(reader, places, start, error))
-        return error_prefix(error, "%s", name);
-    return true;
+    reader->firsts = memory_resize(reader->firsts, (reader->parts->n_tensors + 1) * sizeof *reader->firsts);
+    return safetensors_part_firsts(reader->parts, start, places, reader->checkpoint->arena, reader->firsts, error) ||
+           error_prefix(error, "%s", name);
 }
 
 /* Reads the files in the order of their names, and checks that no rank before the last one is missing. */

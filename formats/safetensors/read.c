@@ -183,11 +183,11 @@ static bool parse_metadata(struct reader *reader, const struct json *metadata, s
     checkpoint_lacks(reader->checkpoint, reader->options, "%s: parts of tensors, which one of several processes saved",
                      reader->file);
     return reader->options->partial ||
-           error_set(error,
-                     "%s: parts of tensors, which one of several processes saved (DCP_SHARDING_INFO); "
-                     "name the directory of the files shard-00001-*.safetensors ..., which wfs joins, or see these "
-                     "parts with -o partial",
-                     reader->file);
+           error_set(
+               error,
+               "%s: parts of tensors, which one of several processes saved (DCP_SHARDING_INFO); name the directory of "
+               "the files of all processes, which wfs joins, or see these parts with -o partial",
+               reader->file);
 }
 
 static bool refuse_twice(const struct reader *reader, const char *key, struct error *error)

@@ -49,3 +49,8 @@ void hash_order(const struct hash_name *names, size_t n, uint32_t *ret_order);
  * the checkpoint's arena: the text of DCP_SHARDING_INFO; NULL if the file has none. The checkpoint owns the file. */
 bool safetensors_read_parts(struct checkpoint *checkpoint, struct source *file, struct tensor_set *tensors,
                             const struct open_options *options, const char **ret_places, struct error *error);
+
+/* Sets firsts[i], from i = `start` on, to where the part tensors[i] begins in the whole tensor, a number for each
+ * dimension, by the text of DCP_SHARDING_INFO. `places` NULL: at the first element. */
+bool safetensors_part_firsts(const struct tensor_set *parts, size_t start, const char *places, struct arena *arena,
+                             const uint64_t **firsts, struct error *error);

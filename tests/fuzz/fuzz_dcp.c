@@ -3,6 +3,7 @@
  *
  * Holds for what is accepted: chunks are inside their tensor, tiles have the shape of the tensor, and elements can be
  * read or refused with one line. */
+#include "formats/checkpoint_builder.h"
 #include "formats/dcp/dcp.h"
 #include "formats/shape.h"
 
@@ -30,22 +31,53 @@ static bool is_empty(const struct dcp_tensor *tensor, const uint64_t *sizes)
     return false;
 }
 
-static void read_tensor(struct arena *arena, const struct dcp_metadata *metadata, const struct dcp_tensor *tensor,
-                        struct dcp_chunks *chunks, struct source *file)
+struct reading {
+    struct arena *arena;
+    struct checkpoint *checkpoint; /* of the safetensors */
+    const struct dcp_metadata *metadata;
+    struct source *file;
+    struct dcp_chunks *chunks;
+    struct dcp_parts *parts;
+    bool has_begun;
+};
+
+/* Returns the view of a chunk, or NULL. */
+static const struct view *chunk_view(struct reading *reading, const struct dcp_tensor *tensor,
+                                     const struct dcp_box *chunk, const struct dcp_place *place)
 {
+    static const struct open_options options;
+    struct error error = {""};
+    if (place == NULL || is_empty(tensor, chunk->sizes) || place->offset > source_size(reading->file) ||
+        place->length > source_size(reading->file) - place->offset)
+        return NULL;
+    bool has_begun = reading->has_begun;
+    reading->has_begun = true;
+    if (!has_begun &&
+        !dcp_parts_read(reading->checkpoint, reading->file, place->offset, &options, &reading->parts, &error))
+        require_one_line(&error);
+    if (reading->parts == NULL)
+        return dcp_chunk_view(reading->chunks, reading->file, place->offset, place->length, tensor->dtype, tensor->rank,
+                              chunk->sizes);
+    const struct view *view = dcp_part_view(reading->parts, tensor, chunk, place->offset, &error);
+    if (view == NULL)
+        require_one_line(&error);
+    return view;
+}
+
+static void read_tensor(struct reading *reading, const struct dcp_tensor *tensor)
+{
+    struct arena *arena = reading->arena;
     struct tile *tiles = arena_array(arena, tensor->n_chunks + 1, sizeof *tiles);
     size_t n_tiles = 0;
     for (size_t i = 0; i < tensor->n_chunks; i++) {
         const struct dcp_box *chunk = &tensor->chunks[i];
-        const struct dcp_place *place = dcp_find_place(metadata, tensor, chunk);
+        const struct dcp_place *place = dcp_find_place(reading->metadata, tensor, chunk);
         for (unsigned axis = 0; axis < tensor->rank; axis++)
             require(chunk->first[axis] + chunk->sizes[axis] <= tensor->shape[axis]);
-        if (place == NULL || is_empty(tensor, chunk->sizes) || place->offset > source_size(file) ||
-            place->length > source_size(file) - place->offset)
-            return;
         tiles[n_tiles].first = chunk->first;
-        tiles[n_tiles++].view =
-            dcp_chunk_view(chunks, file, place->offset, place->length, tensor->dtype, tensor->rank, chunk->sizes);
+        tiles[n_tiles].view = chunk_view(reading, tensor, chunk, place);
+        if (tiles[n_tiles++].view == NULL)
+            return;
     }
     const char *reason;
     const struct view *view = tiles_join(arena, tiles, n_tiles, tensor->rank, tensor->shape, &reason);
@@ -64,9 +96,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena *arena = arena_new();
     split(data, size, &files);
     if (dcp_metadata_read(&metadata, files.metadata, arena, &error)) {
-        struct dcp_chunks *chunks = dcp_chunks_new(arena);
+        struct reading reading = {.arena = arena,
+                                  .checkpoint = checkpoint_new("dcp"),
+                                  .metadata = &metadata,
+                                  .file = files.chunks,
+                                  .chunks = dcp_chunks_new(arena)};
         for (size_t i = 0; i < metadata.n_tensors; i++)
-            read_tensor(arena, &metadata, &metadata.tensors[i], chunks, files.chunks);
+            read_tensor(&reading, &metadata.tensors[i]);
+        checkpoint_close(reading.checkpoint);
     } else {
         require_one_line(&error);
     }

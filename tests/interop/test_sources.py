@@ -6,6 +6,7 @@ shows, and those of model.safetensors.
 """
 import hashlib
 import json
+import multiprocessing
 import os
 import pathlib
 import re
@@ -16,7 +17,11 @@ import zipfile
 import h5py
 import torch
 from safetensors.torch import load_file
+from torch.distributed.checkpoint import FileSystemWriter
 from torch.distributed.checkpoint import save as torch_save
+from torch.distributed.checkpoint.filesystem import SerializationFormat
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from interop import cat, check, done, golden_checkpoints, wfs
 
@@ -117,6 +122,61 @@ def check_distributed(folder):
     for name, tensor in weights.items():
         values = torch.frombuffer(bytearray(cat(folder, f"tensors/{name}/raw")), dtype=tensor.dtype).reshape(tensor.shape)
         check(torch.equal(values, tensor), f"torch: {name}")
+
+
+# What ranks save: values, and how they are cut; None: a tensor that is no DTensor.
+CUT = {
+    "rows": (torch.arange(40.0).reshape(8, 5), [Shard(0)]),
+    "uneven": (torch.arange(35).to(torch.bfloat16).reshape(5, 7), [Shard(0)]),
+    "few": (torch.arange(3.0).half().reshape(1, 3), [Shard(0)]),
+    "columns": (torch.arange(42).short().reshape(6, 7), [Shard(1)]),
+    "grid": (torch.arange(60.0).reshape(4, 15), [Shard(0), Shard(1)]),
+    "cube": (torch.complex(torch.arange(60.0), torch.ones(60)).reshape(3, 4, 5), [Shard(2)]),
+    "copied": (torch.arange(9) % 2 == 0, [Replicate()]),
+    "plain": (torch.arange(6.0).double().reshape(2, 3), None),
+    "scalar": (torch.tensor(4, dtype=torch.uint8), None),
+    "empty": (torch.zeros(0, 3), None),
+}
+
+
+def cut(whole, placements, n_ranks):
+    """What a rank has of a tensor, as a DTensor."""
+    if n_ranks == 1 or placements is None:
+        return whole
+    mesh = init_device_mesh("cpu", (n_ranks,) if len(placements) == 1 else (2, n_ranks // 2))
+    local = whole
+    for placement, at, size in zip(placements, mesh.get_coordinate(), mesh.shape):
+        if placement.is_shard():
+            pieces = torch.chunk(local, size, placement.dim)
+            local = pieces[at] if at < len(pieces) else local.narrow(placement.dim, 0, 0)
+    return DTensor.from_local(local.contiguous(), mesh, placements, run_check=False, shape=whole.shape, stride=whole.stride())
+
+
+def save_rank(rank, n_ranks, folder, options):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}.rendezvous", rank=rank, world_size=n_ranks)
+    tensors = {name: cut(*how, n_ranks) for name, how in CUT.items()}
+    writer = FileSystemWriter(folder, serialization_format=SerializationFormat.SAFETENSORS, **options)
+    torch_save({"model": tensors, "optimizer": {"m": torch.zeros(2)}, "step": 5, "pair": (1, "x")}, storage_writer=writer)
+    torch.distributed.destroy_process_group()
+
+
+def check_parts(folder):
+    """Checkpoints in safetensors, which torch does not load itself: compared with what was saved."""
+    context = multiprocessing.get_context("fork")
+    variants = [(1, {}), (1, {"thread_count": 3}), (2, {"sync_files": False}), (4, {}), (4, {"single_file_per_rank": False, "thread_count": 2})]
+    for at, (n_ranks, options) in enumerate(variants):
+        path = f"{folder}/{at}"
+        ranks = [context.Process(target=save_rank, args=(rank, n_ranks, path, options)) for rank in range(n_ranks)]
+        for rank in ranks:
+            rank.start()
+        for rank in ranks:
+            rank.join()
+        tensors = {tensor["name"]: tensor for tensor in json.loads(cat(path, "metadata.json"))["tensors"]}
+        check(set(tensors) == set(CUT), f"safetensors of {n_ranks} ranks, {options}: names")
+        for name, (values, _) in CUT.items():
+            is_whole = tensors[name]["shape"] == list(values.shape) and cat(path, f"tensors/{name}/raw") == values.flatten().view(torch.uint8).numpy().tobytes()
+            check(is_whole, f"safetensors of {n_ranks} ranks, {options}: {name}")
 
 
 def check_exported(folder):
@@ -228,6 +288,8 @@ def main():
         check_distributed(folder)
     with tempfile.TemporaryDirectory() as folder:
         check_exported(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        check_parts(folder)
     golden = pathlib.Path(os.environ.get("WFS_GOLDEN", ""), "sources")
     if (golden / "expected.json").exists():
         check_golden(golden)

@@ -12,7 +12,7 @@ struct chunk {
     unsigned first[MAX_RANK], sizes[MAX_RANK];
     const char *elements; /* "0 1 2" */
     const char *file;     /* as .metadata spells it */
-    long offset;          /* there */
+    long offset, length;  /* there; a length of 0 is the size of the chunk's own file */
 };
 
 struct stored_tensor {
@@ -109,7 +109,7 @@ static void put_place(struct buffer *out, const struct stored_tensor *tensor, co
     buffer_append_text(out, "ub");
     put_object(out, "filesystem", "_StorageInfo");
     buffer_printf(out, "Vrelative_path\nV%s\nVoffset\nI%ld\nVlength\nI%ld\n", chunk->file != NULL ? chunk->file : name,
-                  chunk->offset, file_size(path) + (fault == BEYOND_FILE));
+                  chunk->offset, chunk->length > 0 ? chunk->length : file_size(path) + (fault == BEYOND_FILE));
     if (fault == TRANSFORMED)
         buffer_append_text(out, "Vtransform_descriptors\n](Vstream.zstd/1\ne");
     buffer_append_text(out, "ub");
@@ -242,16 +242,6 @@ static void check_faults(void)
     CHECK(strstr(described, "REDUCE of os.system") != NULL);
     free(described);
     check(&whole, 1, EACH_TWICE, &model_only, ".metadata: tensor 'w': its pieces leave a gap or overlap");
-    write_checkpoint(&whole, 1, NO_FAULT);
-    long size = file_size("c/__0_0.distcp");
-    char *text = calloc(1, (size_t)size);
-    strcpy(text, "\x18");
-    strcpy(text + 8, "{\"w\":{\"dtype\":\"F32\"");
-    files_write("c/__0_0.distcp", text, (size_t)size);
-    free(text);
-    described = archive_describe("c", &model_only);
-    CHECK(strncmp(described, "__0_0.distcp, from byte 0: safetensors, as FileSystemWriter writes them", 71) == 0);
-    free(described);
 }
 
 /* The state of an optimizer, and keys that all names share. */
@@ -313,6 +303,79 @@ static void check_second_chunk(void)
     buffer_free(&both);
 }
 
+/* Writes a file that begins with other bytes, and then has safetensors with this header and F32 data from `first` on.
+ */
+static void write_parts(const char *path, size_t n_others, const char *header, unsigned first, unsigned n)
+{
+    struct buffer file = {0};
+    buffer_append_zeros(&file, n_others);
+    buffer_append_le(&file, strlen(header), 8);
+    buffer_append_text(&file, header);
+    for (unsigned i = 0; i < n; i++) {
+        float value = (float)(first + i);
+        little_endian(&value, 1, sizeof value);
+        buffer_append(&file, &value, sizeof value);
+    }
+    files_write(path, file.bytes, file.length);
+    buffer_free(&file);
+}
+
+#define PLACES(text)             "{\"__metadata__\":{\"DCP_SHARDING_INFO\":\"" text "\"},"
+#define PLACE(name, offsets)     "{\\\"" name "\\\":{\\\"saved_offsets\\\":" offsets "}}"
+#define PART(name, dtype, shape) "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[0,12]}}"
+#define LACKS                                                                                                          \
+    "s.distcp: tensor 'w': its safetensors lack a chunk that .metadata describes; torch keeps one chunk of a tensor "  \
+    "in a file: save with SerializationFormat.TORCH_SAVE"
+
+/* Chunks in safetensors, by the header of the file with the first row of w; its second row is in another file. */
+static const struct {
+    const char *header, *says;
+} parts[] = {
+    {PLACES(PLACE("w", "[0,0]")) PART("w", "F32", "[1,3]"), "w F32 [2, 3] 0 1 2 3 4 5"},
+    {"{" PART("w", "F32", "[1,3]"), "w F32 [2, 3] 0 1 2 3 4 5"}, /* as torch 2.7 writes it */
+    {PLACES(PLACE("w", "[1,0]")) PART("w", "F32", "[1,3]"), LACKS},
+    {PLACES(PLACE("w", "[0,0]")) PART("w", "I32", "[1,3]"), LACKS},
+    {PLACES(PLACE("w", "[0,0]")) PART("w", "F32", "[3,1]"), LACKS},
+    {PLACES(PLACE("w", "[0]")) PART("w", "F32", "[3]"), LACKS},
+    {PLACES(PLACE("v", "[0,0]")) PART("v", "F32", "[1,3]"), LACKS},
+    {PLACES(PLACE("w", "[18446744073709551615,0]")) PART("w", "F32", "[1,3]"), LACKS},
+    {PLACES(PLACE("w", "[0]")) PART("w", "F32", "[1,3]"),
+     "s.distcp, from byte 5: tensor 'w': its saved_offsets are not a number for each dimension"},
+    {PLACES(PLACE("w", "[0,-1]")) PART("w", "F32", "[1,3]"),
+     "s.distcp, from byte 5: tensor 'w': its saved_offsets are not a number for each dimension"},
+    {PLACES("[]") PART("w", "F32", "[1,3]"),
+     "s.distcp, from byte 5: tensor 'w': DCP_SHARDING_INFO does not tell where it begins"},
+    {"{" PART("w", "F32", "[1,4]"),
+     "s.distcp, from byte 5: tensor 'w': data_offsets [0, 12] do not match F32 [1, 4] (16 bytes)"},
+    {"{\"w\":1}", "s.distcp, from byte 5: tensor 'w': its description is not an object"},
+};
+
+static void check_parts(void)
+{
+    struct stored_tensor rows = {
+        "w",
+        "w",
+        2,
+        {2, 3},
+        {{{0, 0}, {1, 3}, "0 1 2", "s.distcp", 5, 12}, {{1, 0}, {1, 3}, "3 4 5", "t.distcp", 0, 12}}};
+    mkdir("c", 0755);
+    write_parts("c/t.distcp", 0, PLACES(PLACE("w", "[1,0]")) PART("w", "F32", "[1,3]"), 3, 3);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        write_parts("c/s.distcp", 5, parts[i].header, 0, 3);
+        check(&rows, 1, NO_FAULT, &model_only, parts[i].says);
+    }
+    write_parts("c/s.distcp", 5, parts[0].header, 0, 2);
+    check(&rows, 1, NO_FAULT, &model_only,
+          "s.distcp, from byte 5: truncated: 4 of 12 tensor bytes are missing; an interrupted download?");
+    /* both chunks in one file, which has one; the second elsewhere in the file */
+    write_parts("c/s.distcp", 5, parts[1].header, 0, 3);
+    rows.chunks[1].file = "s.distcp";
+    rows.chunks[1].offset = 5;
+    check(&rows, 1, NO_FAULT, &model_only, LACKS);
+    rows.chunks[1].offset = 6;
+    check(&rows, 1, NO_FAULT, &model_only, LACKS);
+}
+
 /* Writes a tuple of a tensor, a number and a dict of a tensor, with a storage of that name. */
 static void write_object(const char *storage)
 {
@@ -372,6 +435,7 @@ int main(void)
     check_faults();
     check_names();
     check_second_chunk();
+    check_parts();
     check_objects();
     files_remove();
     return check_done();

@@ -264,12 +264,37 @@ static void review_added(struct review *review)
     }
 }
 
+/* Finds a token of tokenizer_config.json, a text or an object, that the vocabulary lacks: transformers 5 adds it. */
+static void review_named(struct review *review, const struct json *token)
+{
+    size_t length;
+    uint64_t id;
+    const char *text = token_content(token, &length);
+    if (text != NULL && length > 0 && !hf_token_id(review->vocabulary, text, length, &id))
+        find(review, arena_printf(review->vocabulary->arena, "a special token that tokenizer.json lacks (%.*s)",
+                                  length < 40 ? (int)length : 40, text));
+}
+
+static void review_config(struct review *review)
+{
+    const struct json *config = review->vocabulary->files->config,
+                      *named = json_get(config, "model_specific_special_tokens");
+    if (json_bool(json_get(config, "split_special_tokens"), false))
+        find(review, "split_special_tokens");
+    for (struct json_member member = {0}; json_next_member(config, &member);)
+        if (text_ends_with(member.key, "_token"))
+            review_named(review, member.value);
+    for (struct json_member member = {0}; json_next_member(named, &member);)
+        review_named(review, member.value);
+}
+
 /* Special tokens around a text. */
 
 enum { MOST_ENDS = 8 };
 struct ends {
     uint64_t before[MOST_ENDS], after[MOST_ENDS];
     size_t n_before, n_after;
+    unsigned n_steps; /* that add tokens: the second puts its own after those of the first */
 };
 
 static void add_end(struct ends *ends, bool is_after, uint64_t id)
@@ -297,11 +322,13 @@ static void read_template(const struct json *processor, struct ends *ends)
 static void read_ends(const struct json *processor, struct ends *ends)
 {
     uint64_t id;
+    size_t n = ends->n_before + ends->n_after;
     if (json_u64(json_at(json_get(processor, "cls"), 1), &id))
         add_end(ends, false, id);
     if (json_u64(json_at(json_get(processor, "sep"), 1), &id))
         add_end(ends, true, id);
     read_template(processor, ends);
+    ends->n_steps += ends->n_before + ends->n_after > n;
     for (const struct json *each = json_first(json_get(processor, "processors")); each != NULL; each = json_next(each))
         if (json_get(each, "processors") == NULL)
             read_ends(each, ends);
@@ -385,7 +412,7 @@ static void review_ends(struct review *review)
     read_ends(json_get(review->tokenizer, "post_processor"), &wanted);
     if (!ends_of_keys(review, &given))
         return;
-    if (wanted.n_before != given.n_before || wanted.n_after != given.n_after ||
+    if (wanted.n_steps > 1 || wanted.n_before != given.n_before || wanted.n_after != given.n_after ||
         memcmp(wanted.before, given.before, sizeof wanted.before) != 0 ||
         memcmp(wanted.after, given.after, sizeof wanted.after) != 0)
         find(review, "other special tokens around a text");
@@ -406,6 +433,25 @@ static void hint_prefix(const struct review *review, const struct checkpoint *ch
     checkpoint_hint(checkpoint, SUBJECT_GGUF,
                     "transformers adds no space before a text that begins with one, or after a special token within a "
                     "text; llama.cpp does, as the models of SentencePiece were trained");
+}
+
+/* Hints at an added token that has no row: the converter ignores the added tokens of SentencePiece there. */
+static void hint_beyond(const struct review *review, const struct checkpoint *checkpoint)
+{
+    struct gguf_array tokens;
+    struct error error;
+    if (!gguf_get_array(review->kvs, "tokenizer.ggml.tokens", review->vocabulary->arena, &tokens, &error))
+        return;
+    for (size_t i = 0; i < review->vocabulary->n_added; i++) {
+        const struct added_token *added = &review->vocabulary->added[i];
+        if (added->id < tokens.count)
+            continue;
+        checkpoint_hint(checkpoint, SUBJECT_GGUF,
+                        "the added token %" PRIu64 " (%.*s) is beyond vocab_size, %" PRIu64
+                        ": the file lacks it, and llama.cpp splits its text as others",
+                        added->id, added->length < 40 ? (int)added->length : 40, added->text, (uint64_t)tokens.count);
+        return;
+    }
 }
 
 /* Notes two tokens of one text, which may differ in tokenizer.json. */
@@ -441,8 +487,10 @@ void hf_unlike_note(const struct vocab_input *input, const struct hf_vocabulary 
     review_model(&review);
     review_added(&review);
     review_spelling(&review);
+    review_config(&review);
     review_ends(&review);
     hint_prefix(&review, input->checkpoint);
+    hint_beyond(&review, input->checkpoint);
     if (review.kind != HF_BYTE_LEVEL) /* whose texts are the file's */
         note_duplicate(&review, input->checkpoint);
     bool is_minor = true;
@@ -453,7 +501,7 @@ void hf_unlike_note(const struct vocab_input *input, const struct hf_vocabulary 
     if (review.n_found > 0)
         (is_minor ? checkpoint_hint : checkpoint_note)(
             input->checkpoint, SUBJECT_GGUF,
-            "tokenizer.json has %.*s, which llama.cpp does not follow, so it splits some texts otherwise than "
+            "the tokenizer has %.*s, which llama.cpp does not follow, so it splits some texts otherwise than "
             "transformers",
             (int)list.length, (const char *)list.bytes);
     buffer_free(&list);

@@ -136,6 +136,26 @@ static void set_added(struct token_list *list, const struct hf_vocabulary *vocab
     }
 }
 
+/* Sets the tokens that transformers adds to those of tokenizer.json: of tokenizer_config.json and added_tokens.json. */
+static void set_named(struct token_list *list, const struct hf_vocabulary *vocabulary)
+{
+    const struct json *serialized = json_get(vocabulary->files->tokenizer, "added_tokens");
+    struct text_index listed = {0};
+    size_t length, number;
+    for (const struct json *token = json_first(serialized); token != NULL; token = json_next(token)) {
+        const char *text = json_string(json_get(token, "content"), &length);
+        if (text != NULL)
+            text_index_add(&listed, text, length, 0);
+    }
+    for (size_t i = 0; i < vocabulary->n_added; i++) {
+        const struct added_token *added = &vocabulary->added[i];
+        if (!text_index_find(&listed, added->text, added->length, &number))
+            token_list_set(list, added->id, added->text, added->length, -1000.f,
+                           added->special ? TOKEN_CONTROL : TOKEN_USER_DEFINED);
+    }
+    text_index_free(&listed);
+}
+
 /* What llama.cpp would take otherwise: a space before the text. transformers 5 saves a step that adds it even where
  * tokenizer_config.json, which is right, says that there is none. */
 static void write_space_prefix(struct gguf_kvs *kvs, const struct vocab_input *input,
@@ -159,6 +179,7 @@ bool hf_spm_write(struct gguf_kvs *kvs, const struct vocab_input *input, const s
     if (!hf_spm_make_list(input, vocabulary, &list, error))
         return false;
     set_added(&list, vocabulary, !form.by_flags);
+    set_named(&list, vocabulary);
     const char *unlike =
         merge_scores_set(&list, vocabulary, form.counts_all, strcmp(vocabulary->class_name, "LlamaTokenizer") == 0);
     if (unlike != NULL)

@@ -7,9 +7,11 @@
 #define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}"
 #define BOS   "{\"SpecialToken\":{\"id\":\"<s>\"}}"
 #define TEXT  "{\"Sequence\":{\"id\":\"A\"}}"
-#define TEMPLATE(items)                                                                                                \
-    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[" items                                           \
-    "],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[1]}}}"
+#define EOS   "{\"SpecialToken\":{\"id\":\"a\"}}"
+#define STEP(items)                                                                                                    \
+    "{\"type\":\"TemplateProcessing\",\"single\":[" items                                                              \
+    "],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[1]},\"a\":{\"id\":\"a\",\"ids\":[2]}}}"
+#define TEMPLATE(items)         "\"post_processor\":" STEP(items)
 #define REPLACE(kind, from, to) "{\"type\":\"Replace\",\"pattern\":{\"" kind "\":\"" from "\"},\"content\":\"" to "\"}"
 #define SEQUENCE(steps)         "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
 
@@ -34,6 +36,10 @@ static const struct row {
          "\xc4\xa0y"},
         {BYTES "," TEMPLATE(BOS "," TEXT), "", "", NULL},
         {BYTES "," TEMPLATE(BOS "," BOS "," TEXT), "", "", "other special tokens around a text"},
+        {BYTES ",\"post_processor\":{\"type\":\"Sequence\",\"processors\":[" STEP(BOS "," TEXT) "]}", "", "", NULL},
+        {BYTES
+         ",\"post_processor\":{\"type\":\"Sequence\",\"processors\":[" STEP(BOS "," TEXT) "," STEP(TEXT "," EOS) "]}",
+         "", "", "other special tokens around a text"},
 },
   piece_rows[] = {
       {SEQUENCE("{\"type\":\"Prepend\",\"prepend\":\"" BLOCK "\"}," REPLACE("String", " ", BLOCK)), "", "", NULL},
@@ -81,7 +87,7 @@ static void write_tokenizer(const struct row *row)
 /* Makes the keys of tokenizer.json; returns the checkpoint, with its notes. */
 static struct checkpoint *add(const struct vocab *vocab, const char *fields, struct gguf_kvs *kvs, struct error *error)
 {
-    static const char config[] = "{\"vocab_size\":262,\"architectures\":[\"MistralForCausalLM\"]}";
+    static const char config[] = "{\"vocab_size\":263,\"architectures\":[\"MistralForCausalLM\"]}";
     char text[128];
     snprintf(text, sizeof text, "{\"tokenizer_class\":\"TokenizersBackend\",\"bos_token\":\"<s>\"%s}", fields);
     files_write_text("tokenizer_config.json", text);
@@ -89,7 +95,7 @@ static struct checkpoint *add(const struct vocab *vocab, const char *fields, str
     checkpoint_add_side_file(checkpoint, "tokenizer.json", location_open_file("tokenizer.json", error));
     checkpoint_add_side_file(checkpoint, "tokenizer_config.json", location_open_file("tokenizer_config.json", error));
     struct hparams *hparams = hparams_parse(config, strlen(config), error);
-    struct vocab_input input = {checkpoint, hparams, "llama", "MistralForCausalLM", 262, hparams, NULL};
+    struct vocab_input input = {checkpoint, hparams, "llama", "MistralForCausalLM", 263, hparams, NULL};
     vocab_add(vocab, kvs, &input, error);
     hparams_free(hparams);
     return checkpoint;
@@ -194,10 +200,68 @@ static void check_prefix(void)
     }
 }
 
+/* Fields of tokenizer_config.json that change how transformers splits texts. */
+static void check_fields(void)
+{
+    static const struct {
+        const char *field, *note;
+    } cases[] = {
+        {",\"split_special_tokens\":true", "split_special_tokens"},
+        {",\"split_special_tokens\":false", NULL},
+        {",\"image_token\":\"<y>\"", "a special token that tokenizer.json lacks (<y>)"},
+        {",\"image_token\":\"<x>\"", NULL},
+        {",\"model_specific_special_tokens\":{\"image\":{\"content\":\"<y>\"}}",
+         "a special token that tokenizer.json lacks (<y>)"},
+        {",\"model_specific_special_tokens\":{\"image\":\"<s>\"}", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_kvs kvs = {0};
+        struct error error = {""};
+        write_tokenizer(&(struct row){BYTES, "", "", NULL});
+        struct checkpoint *checkpoint = add(&bpe_vocab, cases[i].field, &kvs, &error);
+        CHECK_TEXT(error.message, "");
+        CHECK_NAMED(cases[i].note != NULL ? has_note(checkpoint, cases[i].note)
+                                          : !has_note(checkpoint, "otherwise than transformers"),
+                    cases[i].field);
+        checkpoint_close(checkpoint);
+        gguf_kvs_free(&kvs);
+    }
+}
+
+/* Special tokens that only tokenizer_config.json has: new ones, the second of which has no row, and one of the model.
+ */
+static void check_named(void)
+{
+    enum { CONTROL = 3, MODEL_ID = 4, NEW_ID = 262 };
+    int64_t new_type = 0, model_type = 0;
+    struct gguf_kvs kvs = {0};
+    struct error error = {""};
+    struct arena *arena = arena_new();
+    struct gguf_array tokens = {0}, types = {0};
+    size_t length = 0;
+    write_tokenizer(&(struct row){"\"pre_tokenizer\":null", "", "", NULL});
+    struct checkpoint *checkpoint =
+        add(&hf_spm_vocab, ",\"sep_token\":\"<y>\",\"pad_token\":\"<z>\",\"cls_token\":\"ab\"", &kvs, &error);
+    CHECK_TEXT(error.message, "");
+    if (CHECK(gguf_get_array(&kvs, "tokenizer.ggml.tokens", arena, &tokens, &error) && tokens.count == NEW_ID + 1 &&
+              gguf_get_array(&kvs, "tokenizer.ggml.token_type", arena, &types, &error))) {
+        const char *text = gguf_array_string(&tokens, NEW_ID, &length);
+        CHECK(length == 3 && memcmp(text, "<y>", length) == 0);
+        CHECK(gguf_array_i64(&types, NEW_ID, &new_type) && new_type == CONTROL);
+        CHECK(gguf_array_i64(&types, MODEL_ID, &model_type) && model_type == CONTROL);
+    }
+    CHECK(has_note(checkpoint, "the added token 263 (<z>) is beyond vocab_size, 263"));
+    arena_free(arena);
+    checkpoint_close(checkpoint);
+    gguf_kvs_free(&kvs);
+}
+
 int main(void)
 {
     files_begin();
+    check_named();
     check_unigram();
+    check_fields();
     check_words();
     check_prefix();
     for (size_t i = 0; i < sizeof byte_rows / sizeof *byte_rows; i++)

@@ -45,7 +45,8 @@ static bool follows_pieces(const struct review *review, const struct json *step)
     const struct json *content = json_get(step, "content");
     return json_string_is(json_get(step, "prepend"), space) ||
            (replaces(step, "String", " ") && json_string_is(content, space)) ||
-           (replaces(step, "Regex", "\\A\xe2\x96\x81") && json_string_is(content, "\xe2\x96\x81\xe2\x96\x81"));
+           (replaces(step, "Regex", "\\A\xe2\x96\x81") && json_string_is(content, "\xe2\x96\x81\xe2\x96\x81") &&
+            hf_adds_prefix(review->tokenizer));
 }
 
 static bool follows_unigram(const struct review *review, const struct json *step)
@@ -177,6 +178,7 @@ static void review_model(struct review *review)
 {
     const struct json *model = review->vocabulary->model, *prefix = json_get(model, "continuing_subword_prefix");
     bool has_bytes = json_bool(json_get(model, "byte_fallback"), false);
+    double dropout;
     const char *given = gguf_get_text(review->kvs, "tokenizer.ggml.model", review->vocabulary->arena);
     if (given != NULL && strcmp(given, "bert") == 0 && review->kind != HF_WORDPIECE)
         find(review, "no WordPiece vocabulary");
@@ -192,6 +194,8 @@ static void review_model(struct review *review)
         find(review, "continuing_subword_prefix");
     if (has_text(model, "end_of_word_suffix"))
         find(review, "end_of_word_suffix");
+    if (json_double(json_get(model, "dropout"), &dropout) && dropout > 0)
+        find(review, "dropout");
 }
 
 /* The mask is no token of texts, and strips spaces in most models that have one. */

@@ -273,10 +273,13 @@ const char *hf_special_token(const struct hf_vocabulary *vocabulary, const char 
     return NULL;
 }
 
-/* Returns the special tokens of a list: ["<image>"], or named ones, {"image_token": "<image>"}. */
+/* Returns the special tokens of a list: ["<image>"], or named ones, {"image_token": "<image>"}. A list of transformers
+ * 5 replaces additional_special_tokens. */
 static const struct json **listed_tokens(const struct hf_vocabulary *vocabulary, const char *name, size_t *ret_count)
 {
     const struct json *list = named_token(vocabulary->files, name);
+    if (strcmp(name, special_lists[0]) == 0 && json_count(named_token(vocabulary->files, special_lists[1])) > 0)
+        list = NULL;
     size_t most = json_count(list) + json_count_members(list);
     const struct json **tokens = arena_array(vocabulary->arena, most + 1, sizeof *tokens);
     *ret_count = 0;

@@ -127,7 +127,7 @@ static void set_added(struct token_list *list, const struct hf_vocabulary *vocab
         uint64_t id, model_id;
         const char *text = json_string(json_get(token, "content"), &length);
         bool is_control = json_bool(json_get(token, "special"), false);
-        if (text == NULL || !json_u64(json_get(token, "id"), &id))
+        if (text == NULL || !hf_token_id(vocabulary, text, length, &id)) /* the id that the file gives does not count */
             continue;
         is_control |= by_looks && token_looks_special(text, length);
         if (!is_control && by_looks && hf_model_id(vocabulary, text, length, &model_id))

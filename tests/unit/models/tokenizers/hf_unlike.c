@@ -7,10 +7,10 @@
 #define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}"
 #define BOS   "{\"SpecialToken\":{\"id\":\"<s>\"}}"
 #define TEXT  "{\"Sequence\":{\"id\":\"A\"}}"
-#define EOS   "{\"SpecialToken\":{\"id\":\"a\"}}"
+#define EOS   "{\"SpecialToken\":{\"id\":\"<x>\"}}"
 #define STEP(items)                                                                                                    \
-    "{\"type\":\"TemplateProcessing\",\"single\":[" items                                                              \
-    "],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[1]},\"a\":{\"id\":\"a\",\"ids\":[2]}}}"
+    "{\"type\":\"TemplateProcessing\",\"single\":[" items "],\"special_tokens\":{"                                     \
+    "\"<s>\":{\"id\":\"<s>\",\"ids\":[1]},\"<x>\":{\"id\":\"<x>\",\"ids\":[261]}}}"
 #define TEMPLATE(items)         "\"post_processor\":" STEP(items)
 #define REPLACE(kind, from, to) "{\"type\":\"Replace\",\"pattern\":{\"" kind "\":\"" from "\"},\"content\":\"" to "\"}"
 #define SEQUENCE(steps)         "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
@@ -26,6 +26,8 @@ static const struct row {
         {BYTES, "", "", NULL},
         {"\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "", "", "add_prefix_space"},
         {BYTES ",\"normalizer\":{\"type\":\"NFD\"}", "", "", "the normalizer NFD"},
+        {BYTES, ",\"dropout\":0.1", "", "dropout"},
+        {BYTES, ",\"dropout\":0.0", "", NULL},
         {BYTES, "", ",\"lstrip\":true", "spaces beside them (<x>)"},
         {BYTES, "", ",\"single_word\":true", "whole words (<x>)"},
         {BYTES, "", ",\"normalized\":true", NULL}, /* nothing normalizes */
@@ -36,14 +38,15 @@ static const struct row {
          "\xc4\xa0y"},
         {BYTES "," TEMPLATE(BOS "," TEXT), "", "", NULL},
         {BYTES "," TEMPLATE(BOS "," BOS "," TEXT), "", "", "other special tokens around a text"},
-        {BYTES ",\"post_processor\":{\"type\":\"Sequence\",\"processors\":[" STEP(BOS "," TEXT) "]}", "", "", NULL},
-        {BYTES
-         ",\"post_processor\":{\"type\":\"Sequence\",\"processors\":[" STEP(BOS "," TEXT) "," STEP(TEXT "," EOS) "]}",
-         "", "", "other special tokens around a text"},
 },
   piece_rows[] = {
       {SEQUENCE("{\"type\":\"Prepend\",\"prepend\":\"" BLOCK "\"}," REPLACE("String", " ", BLOCK)), "", "", NULL},
-      {SEQUENCE(REPLACE("String", " ", BLOCK) "," REPLACE("Regex", "\\\\A" BLOCK, BLOCK BLOCK)), "", "", NULL},
+      {SEQUENCE(REPLACE("String", " ", BLOCK) "," REPLACE(
+           "Regex", "\\\\A" BLOCK,
+           BLOCK BLOCK)) ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"prepend_scheme\":\"always\",\"split\":false}",
+       "", "", NULL},
+      {SEQUENCE(REPLACE("String", " ", BLOCK) "," REPLACE("Regex", "\\\\A" BLOCK, BLOCK BLOCK)), "", "",
+       "the normalizer Replace"},
       {SEQUENCE("{\"type\":\"Lowercase\"},{\"type\":\"NFC\"}"), "", "",
        "the normalizer Lowercase and the normalizer NFC,"},
       {"\"normalizer\":{\"type\":\"Prepend\",\"prepend\":\"x\"}", "", "", "the normalizer Prepend"},
@@ -200,12 +203,16 @@ static void check_prefix(void)
     }
 }
 
-/* Fields of tokenizer_config.json that change how transformers splits texts. */
+/* Fields of tokenizer_config.json that change how transformers splits texts, or that make a post-processor clear. */
 static void check_fields(void)
 {
     static const struct {
-        const char *field, *note;
+        const char *field, *note, *members;
     } cases[] = {
+        {",\"eos_token\":\"<x>\"", NULL, BYTES ",\"post_processor\":" STEP(BOS "," TEXT "," EOS)},
+        {",\"eos_token\":\"<x>\"", "other special tokens around a text",
+         BYTES
+         ",\"post_processor\":{\"type\":\"Sequence\",\"processors\":[" STEP(BOS "," TEXT) "," STEP(TEXT "," EOS) "]}"},
         {",\"split_special_tokens\":true", "split_special_tokens"},
         {",\"split_special_tokens\":false", NULL},
         {",\"image_token\":\"<y>\"", "a special token that tokenizer.json lacks (<y>)"},
@@ -217,7 +224,7 @@ static void check_fields(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gguf_kvs kvs = {0};
         struct error error = {""};
-        write_tokenizer(&(struct row){BYTES, "", "", NULL});
+        write_tokenizer(&(struct row){cases[i].members != NULL ? cases[i].members : BYTES, "", "", NULL});
         struct checkpoint *checkpoint = add(&bpe_vocab, cases[i].field, &kvs, &error);
         CHECK_TEXT(error.message, "");
         CHECK_NAMED(cases[i].note != NULL ? has_note(checkpoint, cases[i].note)
@@ -256,10 +263,32 @@ static void check_named(void)
     gguf_kvs_free(&kvs);
 }
 
+/* The ids of added tokens are those that the library gives them, and a list of transformers 5 is the only one. */
+static void check_ids(void)
+{
+    enum { USER_DEFINED = 4, MODEL_ID = 4, UNUSED = 5, ADDED_ID = 261 };
+    struct gguf_kvs kvs = {0};
+    struct error error = {""};
+    struct arena *arena = arena_new();
+    struct gguf_array types = {0};
+    int64_t type = 0;
+    write_tokenizer(&(struct row){"\"pre_tokenizer\":null", "", "", NULL, "ab"}); /* which the model has, too */
+    checkpoint_close(
+        add(&hf_spm_vocab, ",\"extra_special_tokens\":[\"a\"],\"additional_special_tokens\":[\"<y>\"]", &kvs, &error));
+    CHECK_TEXT(error.message, "");
+    if (CHECK(gguf_get_array(&kvs, "tokenizer.ggml.token_type", arena, &types, &error))) {
+        CHECK(gguf_array_i64(&types, MODEL_ID, &type) && type == USER_DEFINED);
+        CHECK(gguf_array_i64(&types, ADDED_ID, &type) && type == UNUSED);
+    }
+    arena_free(arena);
+    gguf_kvs_free(&kvs);
+}
+
 int main(void)
 {
     files_begin();
     check_named();
+    check_ids();
     check_unigram();
     check_fields();
     check_words();

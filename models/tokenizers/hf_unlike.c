@@ -283,6 +283,10 @@ static void review_config(struct review *review)
 {
     const struct json *config = review->vocabulary->files->config,
                       *named = json_get(config, "model_specific_special_tokens");
+    const char *class_name = review->vocabulary->class_name;
+    bool keeps_steps = strcmp(class_name, "TokenizersBackend") == 0 || strcmp(class_name, "PreTrainedTokenizer") == 0;
+    if (review->kind == HF_BYTE_LEVEL && !keeps_steps && json_bool(json_get(config, "add_prefix_space"), false))
+        find(review, "add_prefix_space");
     if (json_bool(json_get(config, "split_special_tokens"), false))
         find(review, "split_special_tokens");
     for (struct json_member member = {0}; json_next_member(config, &member);)

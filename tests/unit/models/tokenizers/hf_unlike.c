@@ -92,7 +92,8 @@ static struct checkpoint *add(const struct vocab *vocab, const char *fields, str
 {
     static const char config[] = "{\"vocab_size\":263,\"architectures\":[\"MistralForCausalLM\"]}";
     char text[128];
-    snprintf(text, sizeof text, "{\"tokenizer_class\":\"TokenizersBackend\",\"bos_token\":\"<s>\"%s}", fields);
+    snprintf(text, sizeof text, "{%s\"bos_token\":\"<s>\"%s}",
+             strstr(fields, "tokenizer_class") != NULL ? "" : "\"tokenizer_class\":\"TokenizersBackend\",", fields);
     files_write_text("tokenizer_config.json", text);
     struct checkpoint *checkpoint = checkpoint_new(".");
     checkpoint_add_side_file(checkpoint, "tokenizer.json", location_open_file("tokenizer.json", error));
@@ -209,6 +210,8 @@ static void check_fields(void)
     static const struct {
         const char *field, *note, *members;
     } cases[] = {
+        {",\"add_prefix_space\":true", NULL, NULL}, /* which the class does not follow */
+        {",\"add_prefix_space\":true,\"tokenizer_class\":\"Qwen2Tokenizer\"", "add_prefix_space", NULL},
         {",\"eos_token\":\"<x>\"", NULL, BYTES ",\"post_processor\":" STEP(BOS "," TEXT "," EOS)},
         {",\"eos_token\":\"<x>\"", "other special tokens around a text",
          BYTES

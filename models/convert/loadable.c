@@ -27,7 +27,11 @@ static const struct {
     const char *architectures; /* separated by blanks */
     const char *tensor;
 } needed[] = {
-    {"apertus gptneox kimi-linear nemotron olmo2 olmoe phi2 stablelm", "output.weight"},
+    {"apertus arwkv7 baichuan bailingmoe bailingmoe2 codeshell dbrx deepseek4 dots1 exaone-moe glm5-next gpt-oss "
+     "gptneox hy_v4 internlm2 jais kimi-k3 kimi-linear llada-moe maple mellum mimo2 minimax-m2 minimax-m3 "
+     "muse-glimmer nemotron olmo2 olmoe orion phi2 phimoe plamo plm qwen qwen2moe rwkv6 rwkv6qwen2 rwkv7 stablelm "
+     "talkie xverse",
+     "output.weight"},
     {"gptneox", "blk.{}.attn_qkv.bias"},
     {"jamba", "blk.{}.ssm_conv1d.bias"},
     {"lfm2moe", "blk.{}.exp_probs_b.bias"},

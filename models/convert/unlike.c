@@ -194,6 +194,22 @@ static void note_qwen4(const struct gguf_model *model, const char *architecture)
         note(model, "output_gate_type", "has a sigmoid in the gates of linear attention, whose default is hidden_act");
 }
 
+/* Notes n-grams of Qwen 3.8 Flash Next that begin after the last of several end tokens, as the converter writes them.
+ */
+static void note_ngrams(const struct gguf_model *model, const char *architecture)
+{
+    static const char key[] = "qwen4exp.ple.eos_token_id";
+    const struct json *ends = hparams_get(model->hparams, "eos_token_id");
+    uint64_t first, written;
+    if (strcmp(architecture, "qwen4exp") == 0 && json_is(ends, JSON_ARRAY) && json_u64(json_first(ends), &first) &&
+        gguf_get_u64(&model->kvs, key, &written) && first != written)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "transformers begins n-grams anew after the first of eos_token_id, %" PRIu64
+                        ", the converter writes the last, %" PRIu64
+                        ": llama.cpp computes other values than transformers; -o override-kv=%s=int:%" PRIu64,
+                        first, written, key, first);
+}
+
 /* Notes norms of Llama 4's queries and keys, which llama.cpp has unless there are 128 experts, as in Maverick. */
 static void note_llama4(const struct gguf_model *model, const char *architecture)
 {
@@ -265,6 +281,30 @@ static void note_t5(const struct gguf_model *model, const char *architecture)
                         "other values than transformers, in the same order");
 }
 
+/* Notes norms of Qwen2-VL and Qwen2.5-VL, for which llama.cpp does not read the key. */
+static void note_qwen2vl(const struct gguf_model *model, const char *architecture)
+{
+    if (strcmp(architecture, "qwen2vl") == 0)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp does not read the epsilon of Qwen2-VL's norms and computes with 0, which makes its "
+                        "values a little other than those of transformers");
+}
+
+/* Notes shares of Hunyuan-VL's heads: a token of a text has its position in the first three of four in llama.cpp, in
+ * all in transformers. */
+static void note_hunyuan_vl(const struct gguf_model *model, const char *architecture)
+{
+    const struct json *sections = hparams_rope(model->hparams, "xdrope_section");
+    uint64_t size;
+    if (sections == NULL)
+        sections = hparams_rope(model->hparams, "mrope_section");
+    if (strcmp(architecture, "hunyuan_vl") == 0 && json_is(sections, JSON_ARRAY) &&
+        json_u64(json_at(sections, 3), &size) && size != 0)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp does not turn the last of the four shares of heads for the tokens of a text, as "
+                        "transformers does: it computes other values, above all for long texts");
+}
+
 /* Notes positions of CamemBERT, whose table the converter writes whole, as BERT's: that of RoBERTa's other classes is
  * cut. */
 static void note_camembert(const struct gguf_model *model)
@@ -296,20 +336,6 @@ static void note_gemma3n(const struct gguf_model *model, const char *architectur
         json_u64(hparams_get(hparams, "num_kv_shared_layers"), &n_shared) && n_layers >= n_shared &&
         n_layers - n_shared != (n_layers < LAYERS_WITH_KEYS ? n_layers : LAYERS_WITH_KEYS))
         note(model, "num_kv_shared_layers", "shares keys and values from the 21st layer on");
-}
-
-/* Notes the last of four sections of Hunyuan VL's rope: a token of text has the position 0 there in llama.cpp. With an
- * alpha, as in the released model, transformers hardly turns that section either. */
-static void note_sections(const struct gguf_model *model, const char *architecture)
-{
-    enum { SECTIONS = 4 };
-    const struct json *sections = hparams_rope(model->hparams, "xdrope_section");
-    sections = sections != NULL ? sections : hparams_rope(model->hparams, "mrope_section");
-    if (strcmp(architecture, "hunyuan_vl") == 0 && json_count(sections) == SECTIONS &&
-        hparams_rope(model->hparams, "alpha") == NULL)
-        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
-                        "llama.cpp does not turn the last of the rope's four sections in texts: it computes other "
-                        "values than transformers");
 }
 
 /* Notes heads for classes that llama.cpp computes without a layer, or with another activation. */
@@ -390,15 +416,17 @@ void unlike_note(const struct gguf_model *model)
     note_exaone(model, architecture);
     note_cohere2(model, architecture);
     note_qwen4(model, architecture);
+    note_ngrams(model, architecture);
     note_llama4(model, architecture);
     note_mellum(model, architecture);
     note_gemma4(model, architecture);
     note_lite(model);
     note_dbrx(model, architecture);
     note_t5(model, architecture);
+    note_qwen2vl(model, architecture);
+    note_hunyuan_vl(model, architecture);
     note_camembert(model);
     note_gemma3n(model, architecture);
-    note_sections(model, architecture);
     note_head(model);
     note_phimoe(model, architecture);
     note_divisor(model, architecture);

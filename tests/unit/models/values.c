@@ -17,10 +17,7 @@ enum { ABSENT = -1 };
     "\"intermediate_size\":4,\"head_dim\":2,\"rms_norm_eps\":1e-6,\"rope_theta\":1e4,\"max_position_embeddings\":8,"
 
 #define GEMMA3 "{\"architectures\":[\"Gemma3ForCausalLM\"],\"model_type\":\"gemma3_text\"," SIZES
-#define HUNYUAN_VL(rope)                                                                                               \
-    "{\"architectures\":[\"HunYuanVLForConditionalGeneration\"],\"model_type\":\"hunyuan_vl\"," SIZES                  \
-    "\"rope_parameters\":{\"rope_theta\":1e4," rope "}}"
-#define WORDS "embeddings.word_embeddings"
+#define WORDS  "embeddings.word_embeddings"
 #define ENCODER(name, head)                                                                                            \
     "{\"architectures\":[\"" name head "\"],\"model_type\":\"unheard_of\"," SIZES                                      \
     "\"layer_norm_eps\":1e-5,\"type_vocab_size\":1,"
@@ -88,6 +85,9 @@ enum { ABSENT = -1 };
     "\"num_experts\":2,\"num_experts_per_token\":1,\"num_shared_experts\":1,\"linear_head_dim\":2,"                    \
     "\"linear_num_heads\":2,\"linear_conv_kernel_dim\":3,\"layer_types\":[\"linear_attention\"],"                      \
     "\"mlp_layer_types\":[\"dense\"]}"
+#define HUNYUAN_VL                                                                                                     \
+    "{\"architectures\":[\"HunYuanVLForConditionalGeneration\"],\"model_type\":\"hunyuan_vl\"," SIZES                  \
+    "\"rope_scaling\":{\"type\":\"xdrope\",\"alpha\":1000.0,\"factor\":1.0,\"xdrope_section\":"
 #define XVERSE                                                                                                         \
     "{\"architectures\":[\"XverseForCausalLM\"],\"model_type\":\"xverse\",\"vocab_size\":8,\"hidden_size\":4,"         \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2"
@@ -122,13 +122,14 @@ enum { ABSENT = -1 };
     "{\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\",\"vocab_size\":8,\"hidden_size\":16,"     \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":4,\"layer_norm_eps\":1e-5,"               \
     "\"max_position_embeddings\":8"
-#define QWEN4                                                                                                          \
+#define NGRAMS                                                                                                         \
     "{\"architectures\":[\"Qwen4ExpForCausalLM\"],\"model_type\":\"qwen4_exp_text\"," SIZES                            \
     "\"linear_conv_kernel_dim\":4,\"linear_key_head_dim\":2,\"linear_num_key_heads\":1,\"linear_num_value_heads\":2,"  \
     "\"linear_value_head_dim\":2,\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,"             \
     "\"shared_expert_intermediate_size\":4,\"hc_count\":2,\"hc_lowrank\":2,\"indexer_n_heads\":1,"                     \
     "\"indexer_head_dim\":2,\"indexer_budget\":8,\"indexer_compress_ratio\":4,\"layer_types\":[\"linear_attention\"]," \
-    "\"ple_layer_ids\":[],\"split_ngram_parts\":1,\"hidden_act\":\"silu\""
+    "\"split_ngram_parts\":1,\"hidden_act\":\"silu\",\"ple_layer_ids\":"
+#define QWEN4 NGRAMS "[]"
 #define T5                                                                                                             \
     "{\"architectures\":[\"T5ForConditionalGeneration\"],\"model_type\":\"t5\",\"vocab_size\":8,\"d_model\":4,"        \
     "\"d_ff\":4,\"num_layers\":1,\"num_heads\":2,\"d_kv\":2,\"layer_norm_epsilon\":1e-6,"                              \
@@ -534,13 +535,13 @@ static const struct {
      .has_pieces = true, .note = "attends to later tokens"},
     {EMBEDDING3 "\"use_bidirectional_attention\":true}", "gemma-embedding.block_count", 1, "embed_tokens",
      .has_pieces = true},
+    {"{\"architectures\":[\"Qwen2VLForConditionalGeneration\"],\"model_type\":\"qwen2_vl\"," SIZES
+     "\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[1,0,0]}}",
+     "qwen2vl.block_count", 1, .note = "does not read the epsilon of Qwen2-VL's norms"},
+    {HUNYUAN_VL "[1,1,1,1]}}", "hunyuan_vl.block_count", 1, .note = "the last of the four shares of heads"},
     {GEMMA3N "20.0}", "gemma3n.block_count", 1, .has_pieces = true, .note = "caps logits at 30"},
     {GEMMA3N "30.0}", "gemma3n.block_count", 1, .has_pieces = true,
      .note = "a sparsity of 0.95 in the first 10 layers"},
-    {HUNYUAN_VL("\"rope_type\":\"default\",\"mrope_section\":[1,0,0,0]"), "hunyuan_vl.block_count", 1,
-     "model.language_model.embed_tokens", .note = "last of the rope's four sections"},
-    {HUNYUAN_VL("\"rope_type\":\"dynamic\",\"alpha\":1000.0,\"mrope_section\":[1,0,0,0]"), "hunyuan_vl.block_count", 1,
-     "model.language_model.embed_tokens"},
     /* DeepSeek V4 under the names that transformers 5 gives tensors, layers and ropes. */
     {DEEPSEEK4, "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32},
     {DEEPSEEK4, "deepseek4.hash_layer_count", 1},
@@ -559,6 +560,7 @@ static const struct {
                                 "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8}}",
      "smollm3.block_count", 1, .note = "does not know the tensor rope_freqs.weight"},
     {NEOX "}", "gptneox.block_count", 1, "gpt_neox.embed_in", .note = "no tensor output.weight, which llama.cpp needs"},
+    {KIMI, "kimi-linear.block_count", 1, .note = "no tensor output.weight, which llama.cpp needs"},
     {FALCON("falcon") "\"multi_query\":true}", "falcon.block_count", 1, "transformer.word_embeddings",
      .note = "has no merges"},
     {"{\"architectures\":[\"PhiForCausalLM\"],\"model_type\":\"phi\",\"vocab_size\":6,\"hidden_size\":4,"
@@ -633,6 +635,35 @@ static void check_pooling(void)
                 error.message);
     checkpoint_close(checkpoint);
     unlink("modules.json");
+}
+
+/* N-grams begin anew after the last of several end tokens in the converter's key, after the first in transformers. */
+static void check_ends(const char *ends, bool is_noted)
+{
+    static const char *const constants[] = {"layer_multipliers", "ngram_heads_offsets", "ngram_heads_vocab_sizes"};
+    const struct open_options options = {0};
+    struct safetensors file = {0};
+    struct error error = {""};
+    char config[2048], name[96];
+    uint64_t written = 0;
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "model.layers.0.ple.ple_embedding.%s", constants[i]);
+        safetensors_add(&file, name, "I64", "2", NULL, 16);
+    }
+    safetensors_write(&file, "model.safetensors");
+    snprintf(config, sizeof config,
+             NGRAMS "[1],\"ngram_size\":2,\"heads_per_ngram\":2,\"ple_conv_kernel_size\":2,\"eos_token_id\":%s}", ends);
+    files_write_text("config.json", config);
+    files_write_text("tokenizer.json", tokenizer);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
+    if (CHECK_NAMED(model != NULL, error.message)) {
+        gguf_get_u64(&model->kvs, "qwen4exp.ple.eos_token_id", &written);
+        CHECK_NAMED(written == 6, ends);
+        CHECK_NAMED(has_note(checkpoint, "-o override-kv=qwen4exp.ple.eos_token_id=int:5") == is_noted, ends);
+    }
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
 }
 
 /* The converter fails on the shape of biases of LFM 2's convolutions, and llama.cpp has none. */
@@ -721,6 +752,9 @@ int main(void)
     check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.mlp.up_proj.bias", "the tensor blk.{}.ffn_up.bias");
     check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.self_attn.o_proj.bias",
                  "the tensor blk.{}.attn_output.bias");
+    check_ends("[5,6]", true);
+    check_ends("[6,6]", false);
+    check_ends("6", false);
     check_space("{\"tokenizer_class\":\"TokenizersBackend\"}", false);
     check_space("{\"tokenizer_class\":\"LlamaTokenizerFast\"}", true);
     files_remove();

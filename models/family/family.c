@@ -105,10 +105,10 @@ static const char *const foreign_prefixes[] = {
     "mlp",     "vit.",       "vpm.",           "siglip2.",          "conformer.",
     "merger.", "resampler.", "sound_encoder.", "sound_projection.", "speech_embeddings."};
 static const char *const foreign_parts[] = {
-    "visual.",          "vision.",         "audio.",      "talker.",         "vision_",
-    "audio_",           "token2wav.",      "code2wav.",   "projector.",      "pre_mm_projector_norm",
-    "image_newline",    "view_seperator",  "patch_embed", "patch_embedding", "patch_merger.",
-    "patch_merge_mlp.", "model.connector."};
+    "visual.",          "vision.",          "audio.",      "talker.",         "vision_",
+    "audio_",           "token2wav.",       "code2wav.",   "projector.",      "pre_mm_projector_norm",
+    "image_newline",    "view_seperator",   "patch_embed", "patch_embedding", "patch_merger.",
+    "patch_merge_mlp.", "model.connector.", "visual_embed"};
 
 /* Buffers that old checkpoints stored. */
 static const char *const skipped_suffixes[] = {".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq"};

@@ -561,6 +561,8 @@ static const struct {
      "smollm3.block_count", 1, .note = "does not know the tensor rope_freqs.weight"},
     {NEOX "}", "gptneox.block_count", 1, "gpt_neox.embed_in", .note = "no tensor output.weight, which llama.cpp needs"},
     {KIMI, "kimi-linear.block_count", 1, .note = "no tensor output.weight, which llama.cpp needs"},
+    /* a part of Ovis 2 that is not the text model's */
+    {QWEN("Qwen2", "qwen2") "\"a\":1}", "qwen2.block_count", 1, "model.visual_embeddings_table"},
     {FALCON("falcon") "\"multi_query\":true}", "falcon.block_count", 1, "transformer.word_embeddings",
      .note = "has no merges"},
     {"{\"architectures\":[\"PhiForCausalLM\"],\"model_type\":\"phi\",\"vocab_size\":6,\"hidden_size\":4,"

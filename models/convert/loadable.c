@@ -44,8 +44,8 @@ static const struct {
 static const struct {
     const char *architectures, *tensor;
 } unknown[] = {
-    {"arcee command-r eurobert gemma hunyuan-dense olmo qwen3 seed_oss smollm3", "blk.{}.attn_output.bias"},
-    {"arcee ernie4_5 eurobert modern-bert seed_oss", "blk.{}.ffn_up.bias"},
+    {"arcee command-r eurobert gemma hunyuan-dense olmo qwen3 seed_oss smollm3 step35", "blk.{}.attn_output.bias"},
+    {"arcee ernie4_5 eurobert modern-bert seed_oss step35", "blk.{}.ffn_up.bias"},
     {"falcon-h1", "blk.{}.ssm_in.bias"},
     {"falcon-h1", "blk.{}.ssm_out.bias"},
     {"modern-bert", "blk.{}.attn_qkv.bias"},

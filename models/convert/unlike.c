@@ -366,14 +366,14 @@ static void note_phimoe(const struct gguf_model *model, const char *architecture
                         "layer norms and masks experts: it computes other values");
 }
 
-/* Notes a divisor of scores other than the root of a head's size, which llama.cpp takes for all but the largest of
- * Gemma 2 and 3. */
+/* Notes a divisor of scores other than the root of a head's size, which llama.cpp takes for Step 3.5, and for all but
+ * the largest of Gemma 2 and 3. */
 static void note_divisor(const struct gguf_model *model, const char *architecture)
 {
     static const struct {
         const char *architecture;
-        uint64_t largest; /* its layers */
-    } gemmas[] = {{"gemma2", 46}, {"gemma3", 62}};
+        uint64_t largest; /* its layers; 0: none */
+    } roots[] = {{"gemma2", 46}, {"gemma3", 62}, {"step35", 0}};
     const struct hparams *hparams = model->hparams;
     double divisor, head_dim;
     uint64_t n_layers;
@@ -381,8 +381,8 @@ static void note_divisor(const struct gguf_model *model, const char *architectur
         !json_double(hparams_get(hparams, "head_dim"), &head_dim) ||
         !json_u64(hparams_get(hparams, "num_hidden_layers"), &n_layers) || divisor == head_dim)
         return;
-    for (size_t i = 0; i < COUNT(gemmas); i++)
-        if (strcmp(gemmas[i].architecture, architecture) == 0 && gemmas[i].largest != n_layers)
+    for (size_t i = 0; i < COUNT(roots); i++)
+        if (strcmp(roots[i].architecture, architecture) == 0 && roots[i].largest != n_layers)
             note(model, "query_pre_attn_scalar", "divides scores by the root of a head's size");
 }
 

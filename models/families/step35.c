@@ -3,6 +3,7 @@
 #include "models/families/layers.h"
 #include "models/families/shared.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,9 +137,75 @@ static bool split_theta(struct model_builder *builder, struct error *error)
     return true;
 }
 
+/* Returns the share of each head that layers of a type turn in a config.json of transformers 5. */
+static double share_of(const struct hparams *hparams, const char *type)
+{
+    double share = 1;
+    json_double(json_get(json_get(hparams_get(hparams, "rope_parameters"), type), "partial_rotary_factor"), &share);
+    return share;
+}
+
+/* Gives a config.json of transformers 5 the keys that it was made from; its class always normalizes the weights of
+ * experts. */
+static bool undo_saving(struct model_builder *builder, struct error *error)
+{
+    enum { MAX_LAYERS = 1 << 10 };
+    static const struct {
+        const char *original, *saved;
+    } sizes[] = {{"num_attention_groups", "num_key_value_heads"},
+                 {"moe_num_experts", "n_routed_experts"},
+                 {"moe_top_k", "num_experts_per_tok"}};
+    struct gguf_model *model = builder->model;
+    struct hparams *hparams = model->hparams;
+    const struct json *types = hparams_get(hparams, "layer_types"), *experts = hparams_get(hparams, "mlp_layer_types");
+    uint64_t size, n_dense = 0;
+    if (hparams_get(hparams, sizes[0].original) != NULL || !json_is(experts, JSON_ARRAY) || !json_is(types, JSON_ARRAY))
+        return true;
+    for (const struct json *type = json_first(experts); json_string_is(type, "dense"); type = json_next(type))
+        n_dense++;
+    const char *text =
+        arena_printf(model->arena, "{'norm_expert_weight': true, 'moe_layers_enum': '%" PRIu64 "'", n_dense);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (json_u64(hparams_get(hparams, sizes[i].saved), &size))
+            text = arena_printf(model->arena, "%s, '%s': %" PRIu64, text, sizes[i].original, size);
+    if (json_u64(hparams_get(hparams, "num_sliding_attention_heads"), &size))
+        text = arena_printf(model->arena, "%s, 'attention_other_setting': {'num_attention_heads': %" PRIu64 "}", text,
+                            size);
+    text = arena_printf(model->arena, "%s, 'partial_rotary_factors': [", text);
+    for (const struct json *type = json_first(types); type != NULL; type = json_next(type))
+        text = arena_printf(model->arena, "%s%.17g%s", text, share_of(hparams, json_string(type, NULL)),
+                            json_next(type) != NULL ? ", " : "");
+    checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                    "config.json has the keys of transformers 5, such as num_key_value_heads instead of "
+                    "num_attention_groups; the converter fails on that");
+    return hparams_default(hparams, arena_printf(model->arena, "%s]}", text), error);
+}
+
+/* Refuses other shares of heads than those that llama.cpp turns, as the converter does. */
+static bool check_shares(const struct hparams *hparams, struct error *error)
+{
+    const struct json *types = hparams_get(hparams, "layer_types"),
+                      *shares = hparams_get(hparams, "partial_rotary_factors"),
+                      *share = json_is(shares, JSON_ARRAY) ? json_first(shares) : NULL,
+                      *type = json_is(types, JSON_ARRAY) ? json_first(types) : NULL;
+    for (; type != NULL; type = json_next(type)) {
+        double found = 0.5, turned = json_string_is(type, "sliding_attention") ? 1 : 0.5;
+        if (share != NULL && !json_double(share, &found))
+            return error_set(error, "config.json: partial_rotary_factors is not a list of numbers");
+        if (found != turned)
+            return error_set(error,
+                             "config.json: %.32s layers turn %g of each head (partial_rotary_factor), and llama.cpp "
+                             "%g: it has no key for that",
+                             json_string(type, NULL) ? json_string(type, NULL) : "some", found, turned);
+        share = share != NULL ? json_next(share) : NULL;
+    }
+    return true;
+}
+
 static bool adjust(struct model_builder *builder, struct error *error)
 {
-    return split_theta(builder, error) && nextn_count_blocks(builder, error);
+    return undo_saving(builder, error) && check_shares(builder->model->hparams, error) && split_theta(builder, error) &&
+           nextn_count_blocks(builder, error);
 }
 
 /* Adds the frequencies of full attention, which turns the part of a head given for the first such layer. */

@@ -88,6 +88,13 @@ enum { ABSENT = -1 };
 #define HUNYUAN_VL                                                                                                     \
     "{\"architectures\":[\"HunYuanVLForConditionalGeneration\"],\"model_type\":\"hunyuan_vl\"," SIZES                  \
     "\"rope_scaling\":{\"type\":\"xdrope\",\"alpha\":1000.0,\"factor\":1.0,\"xdrope_section\":"
+/* As Step3p7TextConfig of transformers 5.24 saves itself. */
+#define STEP(share)                                                                                                    \
+    "{\"architectures\":[\"Step3p7ForConditionalGeneration\"],\"model_type\":\"step3p7\",\"text_config\":{"            \
+    "\"model_type\":\"step3p5\"," SIZES "\"sliding_window\":4,\"n_routed_experts\":6,\"num_experts_per_tok\":3,"       \
+    "\"moe_intermediate_size\":2,\"share_expert_dim\":2,\"num_sliding_attention_heads\":2,\"layer_types\":["           \
+    "\"full_attention\"],\"mlp_layer_types\":[\"dense\"],\"rope_parameters\":{\"full_attention\":{\"rope_theta\":"     \
+    "1e4,\"partial_rotary_factor\":" share "}},"
 #define XVERSE                                                                                                         \
     "{\"architectures\":[\"XverseForCausalLM\"],\"model_type\":\"xverse\",\"vocab_size\":8,\"hidden_size\":4,"         \
     "\"num_hidden_layers\":1,\"num_attention_heads\":2"
@@ -494,6 +501,11 @@ static const struct {
      .note = "computes a gated GELU, or a ReLU"},
     {T5 ",\"relative_attention_max_distance\":16}", "t5.block_count", 1, "shared", .has_pieces = true,
      .note = "has distances up to 128"},
+    {STEP("0.5") "\"a\":1}}", "step35.expert_count", 6, .note = "instead of num_attention_groups"},
+    {STEP("0.5") "\"a\":1}}", "step35.expert_used_count", 3, .note = "instead of num_attention_groups"},
+    {STEP("0.5") "\"a\":1}}", "step35.leading_dense_block_count", 1, .note = "instead of num_attention_groups"},
+    {STEP("0.5") "\"query_pre_attn_scalar\":3}}", "step35.block_count", 1, .note = "divides scores by the root"},
+    {STEP("0.5") "\"query_pre_attn_scalar\":2}}", "step35.attention.head_count", 1, .of = GGUF_I32},
     {T5 "}", "t5.block_count", 1, "shared", .has_pieces = true, .note = "what the output of T5 reads"},
     {"{\"architectures\":[\"CamembertModel\"],\"model_type\":\"camembert\"," SIZES "\"layer_norm_eps\":1e-6}",
      "bert.block_count", 1, "embeddings.word_embeddings", .note = "numbers CamemBERT's positions from 0"},
@@ -711,6 +723,20 @@ static void check_biases(const char *config, const char *tensor, const char *not
     checkpoint_close(checkpoint);
 }
 
+/* The converter demands that layers with full attention turn half of each head, and llama.cpp turns that. */
+static void check_shares(void)
+{
+    const struct open_options options = {0};
+    struct error error = {""};
+    write_model("model.embed_tokens");
+    files_write_text("config.json", STEP("1.0") "\"a\":1}}");
+    files_write_text("tokenizer.json", tokenizer);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
+    CHECK_NAMED(checkpoint != NULL && gguf_model_new(checkpoint, NULL, &error) == NULL, error.message);
+    CHECK_NAMED(strstr(error.message, "full_attention layers turn 1 of each head") != NULL, error.message);
+    checkpoint_close(checkpoint);
+}
+
 /* The converter denies Jamba the space before a text. A tokenizer that the converter cannot load keeps its own rule,
  * as transformers and the tokenizer.model that it was made from have it. */
 static void check_space(const char *class_text, bool is_denied)
@@ -754,6 +780,7 @@ int main(void)
     check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.mlp.up_proj.bias", "the tensor blk.{}.ffn_up.bias");
     check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.self_attn.o_proj.bias",
                  "the tensor blk.{}.attn_output.bias");
+    check_shares();
     check_ends("[5,6]", true);
     check_ends("[6,6]", false);
     check_ends("6", false);

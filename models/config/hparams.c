@@ -105,6 +105,13 @@ bool hparams_truth(const struct json *value)
     return json_is(value, JSON_TRUE) || json_first(value) != NULL || json_count_members(value) > 0;
 }
 
+bool hparams_number(const struct json *value, double *ret_number)
+{
+    bool is_true = json_is(value, JSON_TRUE);
+    *ret_number = is_true;
+    return is_true || json_is(value, JSON_FALSE) || json_double(value, ret_number);
+}
+
 static const struct json *rope_parameters(const struct hparams *hparams)
 {
     const struct json *parameters = hparams_find(hparams, "rope_parameters|rope_scaling");

@@ -58,6 +58,9 @@ const struct json *hparams_find(const struct hparams *hparams, const char *keys)
 /* Reports whether Python takes the value for true: no 0, and nothing empty. */
 bool hparams_truth(const struct json *value);
 
+/* Gets a number; true and false are numbers in Python. */
+bool hparams_number(const struct json *value, double *ret_number);
+
 /* Return a rope parameter after the converter's normalization, or NULL: from rope_parameters or rope_scaling, where
  * rope_type may be called type; hparams_rope() fills in rope_theta, partial_rotary_factor and
  * original_max_position_embeddings from the top level. If full and sliding attention have parameters of their own, it

@@ -177,13 +177,16 @@ static const struct relation_row mamba2_tensors[] = {
     {0},
 };
 
+/* 0 means the same as no number. */
 static bool mamba2_compute_inner_size(const struct model_builder *builder, double *ret_value, struct error *error)
 {
     double width, expand;
     if (!builder_number(builder, "hidden_size|d_model", 0, &width, error) ||
-        !builder_number(builder, "expand", 2, &expand, error) ||
-        !builder_number(builder, "intermediate_size|d_inner", width * expand, ret_value, error))
+        !builder_number(builder, "mamba_expand|expand", 0, &expand, error) ||
+        !builder_number(builder, "mamba_d_ssm|intermediate_size|d_inner", 0, ret_value, error))
         return false;
+    if (*ret_value == 0)
+        *ret_value = width * (expand != 0 ? expand : 2);
     return width > 0 || error_set(error, "config.json: hidden_size|d_model is missing");
 }
 
@@ -321,7 +324,7 @@ static const struct key_row jamba_keys[] = {
     {"ssm.state_size", GGUF_U32, OR_DEFAULT, "mamba_d_state", 16},
     {"ssm.time_step_rank", GGUF_U32, .compute = compute_rank},
     {"attention.layer_norm_rms_epsilon", GGUF_F32, OR_DEFAULT, "layer_norm_epsilon|rms_norm_eps", 1e-6},
-    {"expert_count", GGUF_U32, REQUIRED, "num_experts|num_local_experts"},
+    {"expert_count", GGUF_U32, REQUIRED, "num_local_experts|num_experts"},
     {"expert_used_count", GGUF_U32, REQUIRED, "num_experts_per_tok|num_experts_per_token"},
     FILE_TYPE_KEY,
     {0},

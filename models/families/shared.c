@@ -145,7 +145,7 @@ static bool emit_freq_base_swa(struct model_builder *builder, struct error *erro
     double value;
     if (theta == NULL || json_type(theta) == JSON_NULL)
         return true;
-    if (!json_double(theta, &value))
+    if (!hparams_number(theta, &value))
         return error_set(error, "config.json: the rope_theta of sliding attention is not a number");
     gguf_set_f32(&builder->model->kvs, builder_key(builder, "rope.freq_base_swa"), value);
     return true;

@@ -24,14 +24,6 @@ static bool is_absent(const struct json *value)
     return value == NULL || json_type(value) == JSON_NULL;
 }
 
-/* Gets a number; true and false are numbers in Python. */
-static bool number_of(const struct json *value, double *ret_number)
-{
-    bool is_true = json_is(value, JSON_TRUE);
-    *ret_number = is_true;
-    return is_true || json_is(value, JSON_FALSE) || json_double(value, ret_number);
-}
-
 bool builder_number(const struct model_builder *builder, const char *from, double otherwise, double *ret_value,
                     struct error *error)
 {
@@ -40,7 +32,7 @@ bool builder_number(const struct model_builder *builder, const char *from, doubl
         *ret_value = otherwise;
         return true;
     }
-    if (!number_of(value, ret_value))
+    if (!hparams_number(value, ret_value))
         return error_set(error, "config.json: %s is not a number", from);
     return true;
 }
@@ -136,7 +128,7 @@ static bool set_value(struct model_builder *builder, const struct key_row *row, 
     if (row->type == GGUF_U32 && json_type(value) == JSON_NUMBER && !json_is_integer(value) &&
         !take_whole(builder, row, value, error))
         return false;
-    if (row->type == GGUF_STRING || !number_of(value, &number))
+    if (row->type == GGUF_STRING || !hparams_number(value, &number))
         return error_set(error, "config.json: %s has the wrong type", row->from);
     return set_number(builder, row, number, error);
 }

@@ -58,7 +58,8 @@ const struct key_row mla_keys[] = {
 };
 
 /* Both are 0 if unknown, so that they do not count as halves. */
-const struct dimension_row mla_dimensions[] = {{"nope", "qk_nope_head_dim"}, {"value", "v_head_dim"}, {0}};
+const struct dimension_row mla_dimensions[] = {
+    {"nope", "qk_nope_head_dim"}, {"value", "v_head_dim"}, {"expert", "n_routed_experts", .kept = true}, {0}};
 
 const struct config_row deepseek_config_rows[] = {
     {"num_key_value_heads", FROM_KEY, "attention.head_count"},

@@ -420,6 +420,12 @@ static const struct {
      .note = "falcon.rope.freq_base=float:500000"},
     {GEMMA2 "\"rope_theta\":1e6}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true, .note = "rope_theta 1e+06"},
     {GEMMA2 "\"rope_theta\":1e4}", "gemma2.rope.freq_base", ABSENT, .has_pieces = true},
+    /* Numbers that Python takes for none, or none for numbers, and the first of several names. */
+    {"{\"architectures\":[\"Mamba2ForCausalLM\"],\"model_type\":\"mamba2\",\"vocab_size\":8,\"hidden_size\":4,"
+     "\"num_hidden_layers\":1,\"state_size\":2,\"expand\":0,\"head_dim\":2,\"n_groups\":1}",
+     "mamba2.ssm.inner_size", 8, "backbone.embeddings"},
+    {QWEN("Qwen2", "qwen2") "\"local_rope_theta\":true}", "qwen2.block_count", 1},
+    {JAMBA ",\"num_experts\":16,\"num_local_experts\":2}", "jamba.expert_count", 2, .has_pieces = true},
     /* Whole numbers as floats. */
     {"{\"architectures\":[\"PhiForCausalLM\"],\"model_type\":\"phi\",\"vocab_size\":8.0,\"hidden_size\":4.0,"
      "\"num_hidden_layers\":1.0,\"num_attention_heads\":2.0,\"intermediate_size\":4.0,"
@@ -723,6 +729,32 @@ static void check_biases(const char *config, const char *tensor, const char *not
     checkpoint_close(checkpoint);
 }
 
+/* DeepSeek's experts are n_routed_experts, whatever another key has that other families read. */
+static void check_experts(void)
+{
+    static const char *const matrices[] = {"gate", "up", "down"};
+    const struct open_options options = {0};
+    struct safetensors file = {0};
+    struct error error = {""};
+    char name[64];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "model.layers.0.mlp.experts.0.%s_proj.weight", matrices[i]);
+        safetensors_add(&file, name, "BF16", "4,4", NULL, 32);
+    }
+    safetensors_write(&file, "model.safetensors");
+    files_write_text("config.json",
+                     "{\"architectures\":[\"DeepseekV2ForCausalLM\"],\"model_type\":\"deepseek_v2\"," SIZES LATENT
+                     "\"n_routed_experts\":1,\"num_experts\":null,\"num_experts_per_tok\":1,"
+                     "\"n_shared_experts\":1,\"first_k_dense_replace\":0}");
+    files_write_text("tokenizer.json", tokenizer);
+    const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
+    struct gguf_model *model = checkpoint ? gguf_model_new(checkpoint, NULL, &error) : NULL;
+    if (CHECK_NAMED(model != NULL, error.message))
+        CHECK(tensor_set_find_text(model->tensors, "blk.0.ffn_down_exps.weight") != NULL);
+    gguf_model_free(model);
+    checkpoint_close(checkpoint);
+}
+
 /* The converter demands that layers with full attention turn half of each head, and llama.cpp turns that. */
 static void check_shares(void)
 {
@@ -781,6 +813,7 @@ int main(void)
     check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.self_attn.o_proj.bias",
                  "the tensor blk.{}.attn_output.bias");
     check_shares();
+    check_experts();
     check_ends("[5,6]", true);
     check_ends("[6,6]", false);
     check_ends("6", false);

@@ -239,6 +239,20 @@ static void note_forms(const struct gguf_model *model, const char *architecture,
                         consequence);
 }
 
+/* Notes dense layers of ERNIE 4.5 after the first with experts, as moe_layer_interval and moe_layer_end_index make
+ * them.
+ */
+static void note_ernie(const struct gguf_model *model, uint64_t n_layers, struct arena *scratch)
+{
+    uint64_t n_leading, first, n_found = count_layers(model, "blk.{}.ffn_gate_inp.weight", n_layers, scratch, &first);
+    if (gguf_get_u64(&model->kvs, "ernie4_5-moe.leading_dense_block_count", &n_leading) && n_leading < n_layers &&
+        n_found < n_layers - n_leading)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "%" PRIu64 " of the layers from %" PRIu64 " to %" PRIu64
+                        " have experts, and llama.cpp expects them in all of these: %s",
+                        n_found, n_leading, n_layers - 1, consequence);
+}
+
 /* Reports whether the model has a tensor of a pattern. */
 static bool has_tensor(const struct gguf_model *model, const char *pattern)
 {
@@ -289,6 +303,8 @@ void loadable_note(const struct gguf_model *model)
     note_labels(model, architecture, scratch);
     note_forms(model, architecture, n_layers);
     note_tensors(model, architecture);
+    if (strcmp(architecture, "ernie4_5-moe") == 0 && n_layers <= MAX_LAYERS)
+        note_ernie(model, n_layers, scratch);
     for (size_t i = 0; i < COUNT(required) && n_layers <= MAX_LAYERS; i++)
         if (strcmp(required[i].architecture, architecture) == 0)
             note_layers(model, required[i].tensor, required[i].reason, n_layers, scratch);

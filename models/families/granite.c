@@ -459,8 +459,7 @@ static bool has_mamba_layers(const struct hparams *hparams)
 
 static bool has_experts(const struct hparams *hparams)
 {
-    double used;
-    return json_double(hparams_find(hparams, "num_experts_per_tok|num_experts_per_token"), &used) && used != 0;
+    return hparams_truth(hparams_find(hparams, "num_experts_per_tok|num_experts_per_token"));
 }
 
 static bool is_attention_with_experts(const struct hparams *hparams)

@@ -425,6 +425,10 @@ static const struct {
      "\"num_hidden_layers\":1,\"state_size\":2,\"expand\":0,\"head_dim\":2,\"n_groups\":1}",
      "mamba2.ssm.inner_size", 8, "backbone.embeddings"},
     {QWEN("Qwen2", "qwen2") "\"local_rope_theta\":true}", "qwen2.block_count", 1},
+    {"{\"architectures\":[\"GraniteMoeHybridForCausalLM\"],\"model_type\":\"granitemoehybrid\"," SIZES
+     "\"num_local_experts\":2,\"num_experts_per_tok\":[1],\"layer_types\":[\"attention\"],"
+     "\"mamba_n_heads\":2,\"mamba_n_groups\":1,\"mamba_d_state\":2,\"mamba_d_conv\":4,\"mamba_expand\":2}",
+     "granitemoe.expert_used_count", 1, .of = GGUF_I32},
     {JAMBA ",\"num_experts\":16,\"num_local_experts\":2}", "jamba.expert_count", 2, .has_pieces = true},
     /* Whole numbers as floats. */
     {"{\"architectures\":[\"PhiForCausalLM\"],\"model_type\":\"phi\",\"vocab_size\":8.0,\"hidden_size\":4.0,"
@@ -578,6 +582,9 @@ static const struct {
                                 "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8}}",
      "smollm3.block_count", 1, .note = "does not know the tensor rope_freqs.weight"},
     {NEOX "}", "gptneox.block_count", 1, "gpt_neox.embed_in", .note = "no tensor output.weight, which llama.cpp needs"},
+    {"{\"architectures\":[\"Ernie4_5_MoeForCausalLM\"],\"model_type\":\"ernie4_5_moe\"," SIZES
+     "\"moe_num_experts\":2,\"moe_k\":1,\"moe_layer_interval\":1,\"moe_layer_start_index\":0}",
+     "ernie4_5-moe.block_count", 1, .has_pieces = true, .note = "0 of the layers from 0 to 0 have experts"},
     {KIMI, "kimi-linear.block_count", 1, .note = "no tensor output.weight, which llama.cpp needs"},
     /* a part of Ovis 2 that is not the text model's */
     {QWEN("Qwen2", "qwen2") "\"a\":1}", "qwen2.block_count", 1, "model.visual_embeddings_table"},
@@ -755,17 +762,16 @@ static void check_experts(void)
     checkpoint_close(checkpoint);
 }
 
-/* The converter demands that layers with full attention turn half of each head, and llama.cpp turns that. */
-static void check_shares(void)
+static void check_refused(const char *config, const char *wanted)
 {
     const struct open_options options = {0};
     struct error error = {""};
     write_model("model.embed_tokens");
-    files_write_text("config.json", STEP("1.0") "\"a\":1}}");
+    files_write_text("config.json", config);
     files_write_text("tokenizer.json", tokenizer);
     const struct checkpoint *checkpoint = checkpoint_open(".", formats, &options, &error);
     CHECK_NAMED(checkpoint != NULL && gguf_model_new(checkpoint, NULL, &error) == NULL, error.message);
-    CHECK_NAMED(strstr(error.message, "full_attention layers turn 1 of each head") != NULL, error.message);
+    CHECK_NAMED(strstr(error.message, wanted) != NULL, error.message);
     checkpoint_close(checkpoint);
 }
 
@@ -812,7 +818,8 @@ int main(void)
     check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.mlp.up_proj.bias", "the tensor blk.{}.ffn_up.bias");
     check_biases(ENCODER("EuroBert", "Model") "\"a\":1}", "layers.0.self_attn.o_proj.bias",
                  "the tensor blk.{}.attn_output.bias");
-    check_shares();
+    /* The converter demands half of each head, and llama.cpp turns that. */
+    check_refused(STEP("1.0") "\"a\":1}}", "full_attention layers turn 1 of each head");
     check_experts();
     check_ends("[5,6]", true);
     check_ends("[6,6]", false);

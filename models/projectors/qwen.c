@@ -373,7 +373,7 @@ static const struct tower both = {.config = {.vision = "thinker_config.vision_co
 const struct family qwen2_5_omni_projector = {
     .name = "qwen2.5o",
     .summary = "Qwen2.5-Omni (vision and audio encoders)",
-    .hf = FAMILY_NAMES({"Qwen2_5OmniModel"}),
+    .hf = FAMILY_NAMES({"Qwen2_5OmniModel"}, {"Qwen2_5OmniForConditionalGeneration"}),
     .tensors = {second_tensors, qwen2_vision_tensors, whisper_tensors},
     .keys = {tower_keys, vision_keys, audio_keys, sound_keys, qwen_omni_second_keys},
     .dropped_prefixes = qwen_omni_dropped_prefixes,

@@ -135,7 +135,7 @@ const struct family qwen2vl_family = {
     .name = "qwen2vl",
     .summary = "Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni (language model)",
     .hf = FAMILY_NAMES({"Qwen2VLForConditionalGeneration"}, {"Qwen2_5_VLForConditionalGeneration"}, {"Qwen2VLModel"},
-                       {"Qwen2_5OmniModel"}),
+                       {"Qwen2_5OmniModel"}, {"Qwen2_5OmniForConditionalGeneration"}),
     .tensors = {decoder_tensors},
     .forms = qwen2_half_forms,
     .keys = {base_keys},

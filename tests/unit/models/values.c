@@ -560,6 +560,10 @@ static const struct {
     {"{\"architectures\":[\"Qwen2VLForConditionalGeneration\"],\"model_type\":\"qwen2_vl\"," SIZES
      "\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[1,0,0]}}",
      "qwen2vl.block_count", 1, .note = "does not read the epsilon of Qwen2-VL's norms"},
+    {"{\"architectures\":[\"Qwen2_5OmniForConditionalGeneration\"],\"model_type\":\"qwen2_5_omni\",\"thinker_config\":{"
+     "\"text_config\":{\"model_type\":\"qwen2_5_omni_text\"," SIZES
+     "\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[1,0,0]}}}}",
+     "qwen2vl.block_count", 1, "thinker.model.embed_tokens", .note = "does not read the epsilon of Qwen2-VL's norms"},
     {HUNYUAN_VL "[1,1,1,1]}}", "hunyuan_vl.block_count", 1, .note = "the last of the four shares of heads"},
     {GEMMA3N "20.0}", "gemma3n.block_count", 1, .has_pieces = true, .note = "caps logits at 30"},
     {GEMMA3N "30.0}", "gemma3n.block_count", 1, .has_pieces = true,

@@ -230,14 +230,14 @@ static void test_lacking_memory(void)
     bool failed = true;
     for (long n = 0; failed && n < 10; n++) {
         struct checkpoint *checkpoint = checkpoint_new("here");
-        uint64_t n_made = checkpoint_notes_made();
+        uint64_t n_before = checkpoint_notes_made();
         struct note note;
         allow_allocations(n);
         size_t lacking = attempt_lacking(note_two, checkpoint);
         failed = has_failed_allocation();
         allow_allocations(-1);
         CHECK((lacking > 0) == failed);
-        CHECK(checkpoint_notes_made() - n_made == checkpoint_notes(checkpoint));
+        CHECK(checkpoint_notes_made() - n_before == checkpoint_notes(checkpoint));
         note_two(checkpoint);
         CHECK(checkpoint_notes(checkpoint) == 2);
         CHECK(checkpoint_note_made(checkpoint, checkpoint_notes_made() - 1, &note));

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 
 enum {
-    SLICE = 1024,      /* bytes of the longest slice, with what is before it */
+    SLICE = 2048,      /* bytes of the longest slice, with what is before it: some twenty tensors of safetensors */
     BRACKETS = 2,      /* bytes around it */
     VALUES = SLICE,    /* more than yyjson wants room for */
     PART = 256 * 1024, /* bytes of the text that are in memory */
 };
 
-/* A long text on its way. A slice begins behind the object's '{' or a ',', and is taken to end before the ',' or '}'
- * that follows its first '}'. That is a guess; but what is valid as an object in brackets of its own is whole members,
- * and a text that consists of such slices is valid. Other texts are parsed as a whole. */
+/* A long text on its way. A slice begins behind the object's '{' or a ',', and is taken to end before a ',' or '}' that
+ * follows a '}', as late as it can. That is a guess; but what is valid as an object in brackets of its own is whole
+ * members, and a text that consists of such slices is valid. Other texts are parsed as a whole. */
 struct slices {
     json_read_part *read;
     json_take_member *take;
@@ -89,12 +89,13 @@ static bool find_slice(struct slices *slices, size_t *ret_end)
     const char *begin = slices->part + slices->begin, *end = slices->part + slices->end;
     if (end - begin > SLICE)
         end = begin + SLICE;
-    const char *last = memchr(begin, '}', (size_t)(end - begin));
-    if (last == NULL)
-        return false;
-    last = skip_spaces(last + 1, end);
-    *ret_end = (size_t)(last - slices->part);
-    return last < end && (*last == ',' || *last == '}');
+    for (const char *at = end - 1; at > begin; at--) {
+        const char *last = *at == '}' ? skip_spaces(at + 1, end) : end;
+        *ret_end = (size_t)(last - slices->part);
+        if (last < end && (*last == ',' || *last == '}'))
+            return true;
+    }
+    return false;
 }
 
 /* Parses a copy of the slice before `end`. */

@@ -343,10 +343,11 @@ static bool read_members(struct text *text, struct error *error)
     return json_read_members(read_part, text, text->n_spaces + strlen(text->bytes), take, error);
 }
 
-/* Objects that are not slices of up to 1024 bytes, each with a member or several, are members all the same. */
+/* Objects that are not slices of up to 2048 bytes, each of several members, are members all the same. */
 #define LONG_KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define LONGER_KEY                                                                                                     \
-    LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY
+    LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY        \
+        LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY LONG_KEY
 
 static const struct member_text {
     const char *text;
@@ -432,14 +433,14 @@ static void check_many_members(void)
 {
     enum { N_MEMBERS = 400000, LONGEST = 64 };
     struct error error = {""};
-    char *text = malloc((size_t)N_MEMBERS * LONGEST), *at = text;
+    char *text = malloc((size_t)N_MEMBERS * LONGEST + sizeof LONGER_KEY), *at = text;
     for (size_t i = 0; i < N_MEMBERS; i++)
         at += sprintf(at, "%c\"%zu\":{\"t\":\"U8\",\"s\":[1],\"n\":[1,1]}", i == 0 ? '{' : ',', i);
     strcpy(at, "}");
     struct text given = {.taken.n_wanted = N_MEMBERS, .bytes = text};
     CHECK(read_members(&given, &error) && given.taken.n == N_MEMBERS);
     unsigned n_parts = given.n_reads;
-    strcpy(at, ",\"last\":{\"m\":{},\"n\":[1,{}]}}");
+    strcpy(at, ",\"last\":{\"" LONGER_KEY "\":{},\"n\":[1,{}]}}");
     given = (struct text){.taken.n_wanted = N_MEMBERS + 1, .bytes = text};
     CHECK(read_members(&given, &error) && given.taken.n == N_MEMBERS + 1 && given.n_reads == n_parts + 1);
     free(text);

@@ -224,7 +224,7 @@ bool text_ends_with(const char *text, const char *ending)
 bool text_is_one_of(const char *text, const char *const *texts, size_t n_texts)
 {
     for (size_t i = 0; i < n_texts; i++)
-        if (strcmp(texts[i], text) == 0)
+        if (*texts[i] == *text && strcmp(texts[i], text) == 0) /* most calls are spared */
             return true;
     return false;
 }

@@ -242,11 +242,6 @@ const struct json *json_get_n(const struct json *object, const char *key, size_t
     return member;
 }
 
-const struct json *json_get(const struct json *object, const char *key)
-{
-    return json_get_n(object, key, strlen(key));
-}
-
 const char *json_string(const struct json *value, size_t *ret_length)
 {
     if (!json_is(value, JSON_STRING))

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     JSON_MAX_DEPTH = 127,
@@ -80,8 +81,11 @@ size_t json_count_members(const struct json *object);
 bool json_next_member(const struct json *object, struct json_member *member);
 
 /* Return the member's value, or NULL. Large objects have an index. */
-const struct json *json_get(const struct json *object, const char *key);
 const struct json *json_get_n(const struct json *object, const char *key, size_t key_length);
+static inline const struct json *json_get(const struct json *object, const char *key)
+{
+    return json_get_n(object, key, strlen(key));
+}
 
 /* Returns the text of a string, NUL-terminated, or NULL. The text may contain NULs: *ret_length, if not NULL, is its
  * length in bytes, set only if there is a text. */

@@ -137,7 +137,8 @@ static inline const struct json *next_value(const struct json *value)
 
 static inline bool has_key(const struct json *member, const char *key, size_t length)
 {
-    return length_of(key_of(member)) == length && memcmp(text_of(key_of(member)), key, length) == 0;
+    const char *own = text_of(key_of(member));
+    return length_of(key_of(member)) == length && *own == *key && memcmp(own, key, length) == 0;
 }
 
 static inline uint32_t half_of(uint64_t hash)

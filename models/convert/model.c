@@ -29,9 +29,10 @@ static struct parameter_count count_parameters(const struct gguf_model *model)
     for (size_t i = 0; i < model->tensors->n_tensors; i++) {
         const struct view *view = model->tensors->tensors[i].view;
         const char *name = model->tensors->tensors[i].name;
-        unsigned axis = strstr(name, ".bias") != NULL ? 2 : 3;
+        bool is_of_experts = view->rank >= 3 && strstr(name, "_exps.") != NULL;
+        unsigned axis = is_of_experts && strstr(name, ".bias") != NULL ? 2 : 3;
         count.total += view->n_elements;
-        if (strstr(name, "_exps.") == NULL || view->rank < 3 || view->shape[view->rank - axis] == 0) {
+        if (!is_of_experts || view->shape[view->rank - axis] == 0) {
             count.shared += view->n_elements;
             continue;
         }

@@ -194,6 +194,47 @@ static void note_qwen4(const struct gguf_model *model, const char *architecture)
         note(model, "output_gate_type", "has a sigmoid in the gates of linear attention, whose default is hidden_act");
 }
 
+/* Notes what MiniMax M3 needs to choose blocks of tokens: without it llama.cpp attends to all of them. */
+static void note_minimax3(const struct gguf_model *model, const char *architecture)
+{
+    uint64_t n_blocks, size;
+    if (strcmp(architecture, "minimax-m3") == 0 &&
+        gguf_get_u64(&model->kvs, "minimax-m3.attention.indexer.top_k", &n_blocks) &&
+        gguf_get_u64(&model->kvs, "minimax-m3.attention.indexer.block_size", &size))
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp chooses the tokens that MiniMax M3 attends to, %" PRIu64 " blocks of %" PRIu64
+                        ", only with flash attention, and with -np 1 or --no-kv-unified: else it attends to all, and "
+                        "computes other values than transformers for longer texts",
+                        n_blocks, size);
+}
+
+/* Notes an index of dots3-note that has other scores than in transformers. */
+static void note_dots3(const struct gguf_model *model, const char *architecture)
+{
+    uint64_t n_tokens;
+    if (strcmp(architecture, "dots3note") == 0 &&
+        gguf_get_u64(&model->kvs, "dots3note.attention.indexer.top_k", &n_tokens))
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "llama.cpp turns the two halves of what dots3-note's index compares, and transformers 5.24 "
+                        "neighbouring elements: of a text of more than %" PRIu64
+                        " tokens they choose others, and compute other values",
+                        n_tokens);
+}
+
+/* Notes an index of Qwen 3.8 Flash Next that chooses as many tokens at each place of a block, and so parts of one. */
+static void note_qwen4_index(const struct gguf_model *model, const char *architecture)
+{
+    uint64_t n_tokens, ratio;
+    if (strcmp(architecture, "qwen4exp") == 0 &&
+        gguf_get_u64(&model->kvs, "qwen4exp.attention.indexer.top_k", &n_tokens) &&
+        json_u64(hparams_get(model->hparams, "indexer_compress_ratio"), &ratio) && ratio > 1)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "of a text of more than %" PRIu64 " tokens llama.cpp attends to up to %" PRIu64
+                        " tokens of one block more than transformers, which chooses whole blocks: it computes other "
+                        "values",
+                        n_tokens, ratio - 1);
+}
+
 /* Notes n-grams of Qwen 3.8 Flash Next that begin after the last of several end tokens, as the converter writes them.
  */
 static void note_ngrams(const struct gguf_model *model, const char *architecture)
@@ -416,7 +457,10 @@ void unlike_note(const struct gguf_model *model)
     note_exaone(model, architecture);
     note_cohere2(model, architecture);
     note_qwen4(model, architecture);
+    note_qwen4_index(model, architecture);
     note_ngrams(model, architecture);
+    note_minimax3(model, architecture);
+    note_dots3(model, architecture);
     note_llama4(model, architecture);
     note_mellum(model, architecture);
     note_gemma4(model, architecture);

@@ -251,6 +251,9 @@ static const char special_tokenizer[] =
     "\"special\":true},{\"id\":4,\"content\":\"<|startoftext|>\",\"special\":true},{\"id\":5,\"content\":\"[gMASK]\","
     "\"special\":true},{\"id\":6,\"content\":\"<|user|>\",\"special\":true},{\"id\":7,\"content\":\"<|observation|>\","
     "\"special\":true}]}";
+static const char dots3_tokenizer[] =
+    "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"pre_tokenizer\":{\"type\":\"ByteLevel\"}"
+    ",\"added_tokens\":[{\"id\":2,\"content\":\"<|endofassistant|>\",\"special\":true}]}";
 static const char byte_fallback_tokenizer[] =
     "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},"
     "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[]},\"added_tokens\":[]}";
@@ -408,6 +411,8 @@ static const struct {
     {MINIMAX3 SHARE("0.5") "}", "minimax-m3.rope.dimension_count", 1},
     {MINIMAX3 ",\"moe_layer_freq\":[0]}", "minimax-m3.leading_dense_block_count", 1},
     {MINIMAX3 "}", "minimax-m3.expert_shared_count", 1},
+    {MINIMAX3 "}", "minimax-m3.attention.indexer.block_size", 8,
+     .note = "4 blocks of 8, only with flash attention, and with -np 1 or --no-kv-unified"},
     {PHIMOE "}", "phimoe.rope.scaling.original_context_length", 8, .note = "layer norms and masks experts"},
     {PHIMOE ",\"original_max_position_embeddings\":4}", "phimoe.rope.scaling.original_context_length", 4},
     /* What llama.cpp refuses. */
@@ -482,6 +487,8 @@ static const struct {
     {WHOLE("AyaVision", "aya_vision", "cohere2") "\"sliding_window\":4,\"rotary_pct\":1.0,\"logit_scale\":1.0}}",
      "cohere2.block_count", 1, .note = "that of the whole model does not"},
     {QWEN4 "}", "qwen4exp.block_count", 1, .note = "has a sigmoid in the gates of linear attention"},
+    {QWEN4 "}", "qwen4exp.attention.indexer.top_k", 8,
+     .note = "of more than 8 tokens llama.cpp attends to up to 3 tokens of one block more than transformers"},
     /* with the table of n-grams where transformers 5 has it, and where the released model has it */
     {QWEN4 ",\"output_gate_type\":\"sigmoid\"}", "qwen4exp.block_count", 1,
      "model.layers.0.ple.ple_embedding.ngram_embedding.shard_0", .note = "without the tensors of multi-token"},
@@ -581,6 +588,16 @@ static const struct {
      "\"hc_magnitude\":1.5,\"indexer_types\":[\"full\"],\"index_n_heads\":1,\"index_head_dim\":2,\"index_topk\":2,"
      "\"routed_scaling_factor\":1.0,\"norm_topk_prob\":true}",
      "hy_v4.block_count", 1, .note = "turns neighbouring elements of Hunyuan 4"},
+    {"{\"architectures\":[\"Dots3NoteForCausalLM\"],\"model_type\":\"dots3_note\"," SIZES
+     "\"q_lora_rank\":2,\"kv_lora_rank\":2,\"qk_nope_head_dim\":2,\"qk_rope_head_dim\":2,\"v_head_dim\":2,"
+     "\"n_routed_experts\":2,\"n_shared_experts\":1,\"num_experts_per_tok\":1,\"moe_intermediate_size\":2,"
+     "\"first_k_dense_replace\":1,\"n_group\":1,\"topk_group\":1,\"norm_topk_prob\":true,\"scoring_func\":\"sigmoid\","
+     "\"routed_scaling_factor\":1.0,\"layer_types\":[\"full_attention\"],\"sliding_window_size\":4,"
+     "\"swa_num_attention_heads\":2,\"swa_q_lora_rank\":2,\"swa_kv_lora_rank\":2,\"swa_qk_nope_head_dim\":2,"
+     "\"swa_qk_rope_head_dim\":2,\"swa_v_head_dim\":2,\"swa_head_dim\":4,\"swa_rope_theta\":1e4,\"index_n_heads\":1,"
+     "\"index_head_dim\":2,\"index_topk\":3}",
+     "dots3note.attention.indexer.top_k", 3, .tokenizer = dots3_tokenizer,
+     .note = "of a text of more than 3 tokens they choose others"},
     /* What llama.cpp refuses. */
     {QWEN("SmolLM3", "smollm3") "\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,"
                                 "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8}}",

@@ -253,6 +253,36 @@ static void note_ernie(const struct gguf_model *model, uint64_t n_layers, struct
                         n_found, n_leading, n_layers - 1, consequence);
 }
 
+/* Notes indexes of MiniMax M3 that are not those of all layers with experts. */
+static void note_minimax3(const struct gguf_model *model, uint64_t n_layers, struct arena *scratch)
+{
+    uint64_t n_leading, first, n_found = count_layers(model, "blk.{}.indexer.q_proj.weight", n_layers, scratch, &first);
+    if (gguf_get_u64(&model->kvs, "minimax-m3.leading_dense_block_count", &n_leading) && n_leading <= n_layers &&
+        n_found > 0 && n_found != n_layers - n_leading)
+        checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                        "%" PRIu64 " of %" PRIu64
+                        " layers have sparse attention, and llama.cpp expects it in the %" PRIu64 " with experts: %s",
+                        n_found, n_layers, n_layers - n_leading, consequence);
+}
+
+/* Notes layers of DeepSeek V4 that compress otherwise than the released models. */
+static void note_deepseek4(const struct gguf_model *model, struct arena *scratch)
+{
+    static const char key[] = "deepseek4.attention.compress_ratios";
+    struct gguf_array ratios;
+    struct error unused;
+    uint64_t ratio;
+    if (gguf_kvs_find(&model->kvs, key) == NULL || !gguf_get_array(&model->kvs, key, scratch, &ratios, &unused))
+        return;
+    for (uint64_t i = 0; i < ratios.count; i++)
+        if (gguf_array_u64(&ratios, i, &ratio) && ratio != 0 && ratio != 4 && ratio != 128) {
+            checkpoint_note(model->checkpoint, SUBJECT_GGUF,
+                            "layer %" PRIu64 " compresses by %" PRIu64 ", and llama.cpp knows 4 and 128: %s", i, ratio,
+                            consequence);
+            return;
+        }
+}
+
 /* Reports whether the model has a tensor of a pattern. */
 static bool has_tensor(const struct gguf_model *model, const char *pattern)
 {
@@ -305,6 +335,9 @@ void loadable_note(const struct gguf_model *model)
     note_tensors(model, architecture);
     if (strcmp(architecture, "ernie4_5-moe") == 0 && n_layers <= MAX_LAYERS)
         note_ernie(model, n_layers, scratch);
+    if (strcmp(architecture, "minimax-m3") == 0 && n_layers <= MAX_LAYERS)
+        note_minimax3(model, n_layers, scratch);
+    note_deepseek4(model, scratch);
     for (size_t i = 0; i < COUNT(required) && n_layers <= MAX_LAYERS; i++)
         if (strcmp(required[i].architecture, architecture) == 0)
             note_layers(model, required[i].tensor, required[i].reason, n_layers, scratch);

@@ -174,7 +174,7 @@ enum { ABSENT = -1 };
     "\"moe_shared_expert_intermediate_size\":2,\"n_shared_experts\":1,\"norm_topk_prob\":true,"                        \
     "\"routed_scaling_factor\":1.0,\"n_group\":1,\"layers_block_type\":["
 #define QWEN(name, type) "{\"architectures\":[\"" name "ForCausalLM\"],\"model_type\":\"" type "\"," SIZES
-#define DEEPSEEK4                                                                                                      \
+#define DEEPSEEK4(rate)                                                                                                \
     "{\"architectures\":[\"DeepseekV4ForCausalLM\"],\"model_type\":\"deepseek_v4\"," SIZES                             \
     "\"qk_rope_head_dim\":2,\"q_lora_rank\":4,\"o_lora_rank\":4,\"o_groups\":1,\"sliding_window\":4,"                  \
     "\"n_routed_experts\":2,\"n_shared_experts\":1,\"num_experts_per_tok\":1,\"moe_intermediate_size\":4,"             \
@@ -182,7 +182,7 @@ enum { ABSENT = -1 };
     "\"index_n_heads\":1,\"index_head_dim\":2,\"index_topk\":4,\"compress_rope_theta\":160000,\"hc_mult\":2,"          \
     "\"hc_sinkhorn_iters\":20,\"hc_eps\":1e-6,\"num_nextn_predict_layers\":1,"                                         \
     "\"layer_types\":[\"compressed_sparse_attention\"],\"mlp_layer_types\":[\"hash_moe\"],"                            \
-    "\"compress_rates\":{\"compressed_sparse_attention\":4,\"heavily_compressed_attention\":128},"                     \
+    "\"compress_rates\":{\"compressed_sparse_attention\":" rate ",\"heavily_compressed_attention\":128},"              \
     "\"rope_parameters\":{\"main\":{\"rope_theta\":1e4,\"rope_type\":\"default\"},\"compress\":{\"rope_theta\":"       \
     "160000,"                                                                                                          \
     "\"rope_type\":\"yarn\",\"factor\":16.0,\"original_max_position_embeddings\":4}}}"
@@ -413,6 +413,8 @@ static const struct {
     {MINIMAX3 "}", "minimax-m3.expert_shared_count", 1},
     {MINIMAX3 "}", "minimax-m3.attention.indexer.block_size", 8,
      .note = "4 blocks of 8, only with flash attention, and with -np 1 or --no-kv-unified"},
+    {MINIMAX3 "}", "minimax-m3.block_count", 1, "model.layers.0.self_attn.indexer.q_proj",
+     .note = "1 of 1 layers have sparse attention, and llama.cpp expects it in the 0 with experts"},
     {PHIMOE "}", "phimoe.rope.scaling.original_context_length", 8, .note = "layer norms and masks experts"},
     {PHIMOE ",\"original_max_position_embeddings\":4}", "phimoe.rope.scaling.original_context_length", 4},
     /* What llama.cpp refuses. */
@@ -576,10 +578,12 @@ static const struct {
     {GEMMA3N "30.0}", "gemma3n.block_count", 1, .has_pieces = true,
      .note = "a sparsity of 0.95 in the first 10 layers"},
     /* DeepSeek V4 under the names that transformers 5 gives tensors, layers and ropes. */
-    {DEEPSEEK4, "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32},
-    {DEEPSEEK4, "deepseek4.hash_layer_count", 1},
-    {DEEPSEEK4, "deepseek4.rope.scaling.original_context_length", 4},
-    {DEEPSEEK4, "deepseek4.block_count", 1, "model.layers.0.attn.norm"},
+    {DEEPSEEK4("4"), "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32},
+    {DEEPSEEK4("2"), "deepseek4.attention.compress_ratios", 1, .of = GGUF_I32,
+     .note = "layer 0 compresses by 2, and llama.cpp knows 4 and 128: llama.cpp refuses"},
+    {DEEPSEEK4("4"), "deepseek4.hash_layer_count", 1},
+    {DEEPSEEK4("4"), "deepseek4.rope.scaling.original_context_length", 4},
+    {DEEPSEEK4("4"), "deepseek4.block_count", 1, "model.layers.0.attn.norm"},
     {LLAMA4(2) "\"use_qk_norm\":false}", "llama4.block_count", 1, .note = "normalizes queries and keys, but"},
     {LLAMA4(128) "\"use_qk_norm\":true}", "llama4.block_count", 1, .note = "normalizes queries and keys, but"},
     {"{\"architectures\":[\"HYV4ForCausalLM\"],\"model_type\":\"hy_v4\"," SIZES "\"q_lora_rank\":2,\"kv_lora_rank\":2,"

@@ -3,6 +3,7 @@
  * tokenizers. */
 #include "base/text.h"
 #include "models/tokenizers/hf_kind.h"
+#include "models/tokenizers/rebuild.h"
 #include "models/tokenizers/unigram.h"
 
 #include <inttypes.h>
@@ -69,22 +70,31 @@ static bool follows_words(const struct review *review, const struct json *step)
     return json_string_is(type, "NFD") || json_string_is(type, "Lowercase") || json_string_is(type, "StripAccents");
 }
 
-/* Reports whether a pattern lists names: tokens of SentencePiece that no merge makes, which llama.cpp finds, too. */
-static bool is_names(const char *pattern)
+/* Reports whether a pattern lists names: added tokens, which llama.cpp finds, too. */
+static bool is_names(const struct hf_vocabulary *vocabulary, const char *pattern)
 {
-    for (; *pattern != '\0'; pattern++)
-        if (*pattern == '\\')
-            pattern += pattern[1] != '\0';
-        else if (strchr(".*+?()[]{}^$", *pattern) != NULL)
-            return false;
-    return true;
+    struct buffer name = {0};
+    bool good = true, is_end = false;
+    for (; good && !is_end; pattern++) {
+        is_end = *pattern == '\0';
+        if (is_end || *pattern == '|') {
+            good = name.length > 0 && hf_added_token(vocabulary, (const char *)name.bytes, name.length) != NULL;
+            name.length = 0;
+            continue;
+        }
+        good = strchr(".*+?()[]{}^$", *pattern) == NULL;
+        pattern += *pattern == '\\' && pattern[1] != '\0';
+        buffer_append(&name, pattern, 1);
+    }
+    buffer_free(&name);
+    return good;
 }
 
 static bool cuts_pieces(const struct review *review, const struct json *step)
 {
     const char *pattern = json_string(json_get(json_get(step, "pattern"), "Regex"), NULL);
     return (json_string_is(json_get(step, "type"), "Metaspace") && !json_bool(json_get(step, "split"), true)) ||
-           replaces(step, "String", " ") || (pattern != NULL && is_names(pattern));
+           replaces(step, "String", " ") || (pattern != NULL && is_names(review->vocabulary, pattern));
 }
 
 static bool cuts_unigram(const struct review *review, const struct json *step)
@@ -104,10 +114,11 @@ static bool cuts_none(const struct review *review, const struct json *step)
     return false;
 }
 
+enum { MOST_DEPTH = 8 };
+
 static void review_steps(struct review *review, const struct json *step, const char *list, const char *noun,
                          bool (*does)(const struct review *review, const struct json *step), int depth)
 {
-    enum { MOST_DEPTH = 8 };
     const char *type = json_string(json_get(step, "type"), NULL);
     if (type == NULL)
         return;
@@ -119,6 +130,86 @@ static void review_steps(struct review *review, const struct json *step, const c
     for (const struct json *each = json_first(json_get(step, list)); each != NULL && depth < MOST_DEPTH;
          each = json_next(each))
         review_steps(review, each, list, noun, does, depth + 1);
+}
+
+/* Names of llama.cpp whose published tokenizers all have the steps of pre_row_find(). Other steps may have the hash of
+ * these: the converter's text does not show all that they do. */
+static const char usual_names[] =
+    "deepseek-v3 glm4 gpt-2 gpt-4o lfm2 llama-bpe qwen2 qwen35 roberta-bpe smollm starcoder tekken";
+
+struct course {
+    const struct pre_row *row;
+    size_t n_splits, n_usual, n; /* splits of the row, its steps, and the steps found */
+    const struct json *other;    /* the first step that is not the row's */
+};
+
+/* Takes the next character of a regular expression, an escaped one as a number of its own, but line ends and tabs as
+ * what they are: tokenizers have either. */
+static unsigned next_character(const char **regex)
+{
+    unsigned character = (unsigned char)*(*regex)++;
+    if (character != '\\' || **regex == '\0')
+        return character;
+    character = (unsigned char)*(*regex)++;
+    return character == 'n' ? '\n' : character == 'r' ? '\r' : character == 't' ? '\t' : character + 256;
+}
+
+static bool is_regex(const struct json *step, const char *published)
+{
+    const char *given = json_string(json_get(json_get(step, "pattern"), "Regex"), NULL);
+    unsigned character = 1;
+    while (given != NULL && character != '\0') {
+        character = next_character(&given);
+        if (character != next_character(&published))
+            return false;
+    }
+    return given != NULL;
+}
+
+/* Reports whether the next step is the row's. Its one regular expression matches all of a text, so it may as well
+ * remove what does not match. */
+static bool is_usual(const struct course *course, const struct json *step)
+{
+    const struct json *type = json_get(step, "type"), *behavior = json_get(step, "behavior");
+    bool inverts = json_bool(json_get(step, "invert"), false), alone = course->n_splits == 1;
+    if (course->n < course->n_splits)
+        return is_regex(step, course->row->splits[course->n]) &&
+               ((json_string_is(behavior, "Isolated") && !inverts) ||
+                (json_string_is(behavior, "Removed") && inverts && alone));
+    if (course->n + 1 < course->n_usual)
+        return json_string_is(type, "Digits") && json_bool(json_get(step, "individual_digits"), false);
+    return json_string_is(type, "ByteLevel") && json_bool(json_get(step, "use_regex"), true) == (course->n_splits == 0);
+}
+
+static void walk_cuts(struct course *course, const struct json *step, int depth)
+{
+    const struct json *each = json_first(json_get(step, "pretokenizers"));
+    if (json_string_is(json_get(step, "type"), "Sequence")) {
+        for (; each != NULL && depth < MOST_DEPTH; each = json_next(each))
+            walk_cuts(course, each, depth + 1);
+    } else if (course->other == NULL && json_is(step, JSON_OBJECT)) {
+        course->other = is_usual(course, step) ? NULL : step;
+        course->n++;
+    }
+}
+
+static void review_cuts(struct review *review)
+{
+    struct arena *arena = review->vocabulary->arena;
+    const char *name = gguf_get_text(review->kvs, "tokenizer.ggml.pre", arena);
+    bool known;
+    if (name == NULL || !text_has_word(usual_names, name, strlen(name)))
+        return;
+    struct course course = {pre_row_find(name, &known)};
+    while (course.row->splits != NULL && course.row->splits[course.n_splits] != NULL)
+        course.n_splits++;
+    course.n_usual = course.n_splits + 1 + (course.row->form == DIGITS_BYTES);
+    walk_cuts(&course, json_get(review->tokenizer, "pre_tokenizer"), 0);
+    const char *type = json_string(json_get(course.other, "type"), NULL);
+    if (type != NULL && strcmp(type, "Split") != 0 && strcmp(type, "ByteLevel") != 0)
+        find(review, arena_printf(arena, "the pre-tokenizer %.40s", type));
+    else if (course.other != NULL || course.n != course.n_usual)
+        find(review, arena_printf(arena, "another pre-tokenizer than %s", name));
 }
 
 static void review_text_steps(struct review *review)
@@ -135,6 +226,8 @@ static void review_text_steps(struct review *review)
                  normalizes[review->kind], 0);
     if (cuts[review->kind] != NULL)
         review_steps(review, pre_tokenizer, "pretokenizers", "the pre-tokenizer", cuts[review->kind], 0);
+    else
+        review_cuts(review);
     const struct json *bytes = hf_find_step(pre_tokenizer, "pretokenizers", "ByteLevel");
     if (json_bool(json_get(bytes, "add_prefix_space"), false))
         find(review, "add_prefix_space");

@@ -5,15 +5,26 @@
 
 #define BLOCK "\xe2\x96\x81"
 #define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}"
-#define BOS   "{\"SpecialToken\":{\"id\":\"<s>\"}}"
-#define TEXT  "{\"Sequence\":{\"id\":\"A\"}}"
-#define EOS   "{\"SpecialToken\":{\"id\":\"<x>\"}}"
+#define STEPS(steps)                                                                                                   \
+    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" steps                                               \
+    "{\"type\":\"ByteLevel\",\"use_regex\":false}]}"
+#define SPLIT(regex, does) "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex "\"},\"behavior\":\"" does "},"
+#define ISOLATED           "Isolated\",\"invert\":false"
+#define CONTRACTIONS       "(?i:'s|'t|'re|'ve|'m|'ll|'d)|"
+#define LLAMA3(ends)                                                                                                   \
+    "[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[" ends "]*|"                    \
+    "\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
+#define ENDS "\\\\r\\\\n"
+#define BOS  "{\"SpecialToken\":{\"id\":\"<s>\"}}"
+#define TEXT "{\"Sequence\":{\"id\":\"A\"}}"
+#define EOS  "{\"SpecialToken\":{\"id\":\"<x>\"}}"
 #define STEP(items)                                                                                                    \
     "{\"type\":\"TemplateProcessing\",\"single\":[" items "],\"special_tokens\":{"                                     \
     "\"<s>\":{\"id\":\"<s>\",\"ids\":[1]},\"<x>\":{\"id\":\"<x>\",\"ids\":[261]}}}"
 #define TEMPLATE(items)         "\"post_processor\":" STEP(items)
 #define REPLACE(kind, from, to) "{\"type\":\"Replace\",\"pattern\":{\"" kind "\":\"" from "\"},\"content\":\"" to "\"}"
 #define SEQUENCE(steps)         "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
+#define NAMES(list)             "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" list "\"}}"
 
 static const struct row {
     const char *members; /* of tokenizer.json, besides its model and added tokens */
@@ -36,6 +47,15 @@ static const struct row {
         {BYTES ",\"decoder\":{\"type\":\"ByteLevel\"}", "", "", NULL, "y"},
         {BYTES ",\"decoder\":{\"type\":\"ByteLevel\"}", "", "", "letters that stand for bytes (\xc4\xa0y)",
          "\xc4\xa0y"},
+        {STEPS(SPLIT(CONTRACTIONS LLAMA3(ENDS), ISOLATED)), "", "", NULL},
+        {STEPS(SPLIT(CONTRACTIONS LLAMA3(ENDS), "Removed\",\"invert\":true")), "", "", NULL},
+        {STEPS(SPLIT(CONTRACTIONS LLAMA3(ENDS), "MergedWithPrevious\"")), "", "",
+         "another pre-tokenizer than llama-bpe"},
+        {STEPS(SPLIT(CONTRACTIONS LLAMA3("\\r\\n"), ISOLATED)), "", "", NULL},
+        {STEPS(SPLIT(LLAMA3(ENDS), ISOLATED)), "", "", "another pre-tokenizer than llama-bpe"},
+        {STEPS("{\"type\":\"Digits\"}," SPLIT(CONTRACTIONS LLAMA3(ENDS), ISOLATED)), "", "",
+         "the pre-tokenizer Digits"},
+        {STEPS("") ",\"decoder\":{\"type\":\"ByteLevel\"}", "", "", "another pre-tokenizer than gpt-2"},
         {BYTES "," TEMPLATE(BOS "," TEXT), "", "", NULL},
         {BYTES "," TEMPLATE(BOS "," BOS "," TEXT), "", "", "other special tokens around a text"},
 },
@@ -56,7 +76,8 @@ static const struct row {
       {"\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Sequence\",\"pretokenizers\":["
        "{\"type\":\"Metaspace\",\"split\":false}]},{\"type\":\"Digits\"}]}",
        "", "", "the pre-tokenizer Digits"},
-      {"\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\[A\\\\]|\\\\[B\\\\]\"}}", "", "", NULL},
+      {"\"pre_tokenizer\":" NAMES("<s>|\\\\[B\\\\]"), "", "", NULL, "[B]"},
+      {"\"pre_tokenizer\":" NAMES("<s>|\\\\[A\\\\]"), "", "", "the pre-tokenizer Split", "[B]"},
       {"\"pre_tokenizer\":{\"type\":\"Metaspace\",\"split\":false}", "", ",\"normalized\":true",
        "normalized text (<x>)"},
       {"\"pre_tokenizer\":{\"type\":\"Metaspace\",\"split\":false}", "", "", "adds no space before a text"},

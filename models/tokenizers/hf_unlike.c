@@ -536,6 +536,18 @@ static void hint_prefix(const struct review *review, const struct checkpoint *ch
                     "text; llama.cpp does, as the models of SentencePiece were trained");
 }
 
+/* Notes a space before texts that transformers 5 does not add: its class makes its steps without tokenizer.json. */
+static void note_prefix(const struct review *review, const struct checkpoint *checkpoint)
+{
+    bool adds = true;
+    gguf_get_bool(review->kvs, "tokenizer.ggml.add_space_prefix", &adds);
+    if (adds && review->kind == HF_BYTE_FALLBACK && hf_adds_prefix(review->tokenizer) &&
+        strcmp(review->vocabulary->class_name, "GemmaTokenizer") == 0)
+        checkpoint_note(checkpoint, SUBJECT_GGUF,
+                        "tokenizer.json puts a space before texts, as llama.cpp does; GemmaTokenizer of transformers 5 "
+                        "puts none, so it splits them otherwise");
+}
+
 /* Hints at an added token that has no row: the converter ignores the added tokens of SentencePiece there. */
 static void hint_beyond(const struct review *review, const struct checkpoint *checkpoint)
 {
@@ -591,6 +603,7 @@ void hf_unlike_note(const struct vocab_input *input, const struct hf_vocabulary 
     review_config(&review);
     review_ends(&review);
     hint_prefix(&review, input->checkpoint);
+    note_prefix(&review, input->checkpoint);
     hint_beyond(&review, input->checkpoint);
     if (review.kind != HF_BYTE_LEVEL) /* whose texts are the file's */
         note_duplicate(&review, input->checkpoint);

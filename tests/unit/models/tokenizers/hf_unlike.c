@@ -225,6 +225,29 @@ static void check_prefix(void)
     }
 }
 
+/* Gemma's class in transformers 5 puts no space before texts, whatever tokenizer.json says. */
+static void check_gemma(void)
+{
+    static const struct {
+        const char *scheme;
+        bool is_noted;
+    } cases[] = {{"always", true}, {"never", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char members[128];
+        struct gguf_kvs kvs = {0};
+        struct error error = {""};
+        snprintf(members, sizeof members,
+                 "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"prepend_scheme\":\"%s\",\"split\":false}",
+                 cases[i].scheme);
+        write_tokenizer(&(struct row){members, "", "", NULL});
+        struct checkpoint *checkpoint = add(&hf_spm_vocab, ",\"tokenizer_class\":\"GemmaTokenizer\"", &kvs, &error);
+        CHECK_TEXT(error.message, "");
+        CHECK(has_note(checkpoint, "GemmaTokenizer of transformers 5") == cases[i].is_noted);
+        checkpoint_close(checkpoint);
+        gguf_kvs_free(&kvs);
+    }
+}
+
 /* Fields of tokenizer_config.json that change how transformers splits texts, or that make a post-processor clear. */
 static void check_fields(void)
 {
@@ -317,6 +340,7 @@ int main(void)
     check_fields();
     check_words();
     check_prefix();
+    check_gemma();
     for (size_t i = 0; i < sizeof byte_rows / sizeof *byte_rows; i++)
         check(&bpe_vocab, &byte_rows[i]);
     for (size_t i = 0; i < sizeof piece_rows / sizeof *piece_rows; i++)

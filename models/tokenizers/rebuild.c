@@ -345,11 +345,23 @@ static void put_model_max_length(const struct stored_vocab *vocab, struct json_w
         json_put_number(writer, "model_max_length", context);
 }
 
+/* Reports whether a beginning token comes from transformers' class alone: the hash of this pre-tokenizer has one, and
+ * newer converters go by the steps of tokenizer.json, which have none. */
+static bool begins_by_class(const struct stored_vocab *vocab)
+{
+    const char *pre = gguf_get_text(vocab->kvs, "tokenizer.ggml.pre", vocab->arena);
+    return pre != NULL && strcmp(pre, "deepseek-v3") == 0 && !rebuild_flag(vocab, "tokenizer.ggml.add_bos_token", true);
+}
+
 static bool write_config(const struct stored_vocab *vocab, struct buffer *out, struct error *error)
 {
     struct json_writer writer = {.out = out, .letters = JSON_UTF8};
+    bool by_class = begins_by_class(vocab);
     json_begin_object(&writer, NULL);
-    put_flag(vocab, "add_bos_token", "tokenizer.ggml.add_bos_token", &writer);
+    if (by_class)
+        json_put_template(&writer, "'add_bos_token': true");
+    else
+        put_flag(vocab, "add_bos_token", "tokenizer.ggml.add_bos_token", &writer);
     put_flag(vocab, "add_eos_token", "tokenizer.ggml.add_eos_token", &writer);
     put_flag(vocab, "add_prefix_space", "tokenizer.ggml.add_space_prefix", &writer);
     write_decoder(vocab, &writer);
@@ -360,7 +372,9 @@ static bool write_config(const struct stored_vocab *vocab, struct buffer *out, s
     put_input_names(vocab, &writer);
     put_model_max_length(vocab, &writer);
     put_names(vocab, "pad_token", "sep_token", &writer);
-    json_put_template(&writer, "'tokenizer_class': 'PreTrainedTokenizerFast'");
+    json_put_text(&writer, "tokenizer_class", by_class ? "LlamaTokenizerFast" : "PreTrainedTokenizerFast");
+    if (by_class && vocab->ids[SPECIAL_UNKNOWN] == NO_TOKEN)
+        json_put_text(&writer, "unk_token", NULL); /* else the class adds one */
     put_names(vocab, "unk_token", "unk_token", &writer);
     json_end(&writer);
     buffer_append_text(out, "\n");

@@ -219,8 +219,37 @@ static void nested_pieces(void)
                "of their bytes");
 }
 
+/* DeepSeek-V3's own class adds the beginning token that its pre-tokenizer's hash has, where tokenizer.json and keys of
+ * newer converters have none: with LlamaTokenizerFast both come back, as measured with b11549 and transformers 4.57. */
+static void beginning_by_class(void)
+{
+    static const char *const texts[] = {"a", "b"};
+    static const struct {
+        const char *pre;
+        bool adds, by_class;
+    } rows[] = {{"deepseek-v3", false, true}, {"deepseek-v3", true, false}, {"joyai-llm", false, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gguf_kvs kvs = {0};
+        gguf_set_text(&kvs, "tokenizer.ggml.model", "gpt2");
+        gguf_set_text(&kvs, "tokenizer.ggml.pre", rows[i].pre);
+        set_texts(&kvs, "tokenizer.ggml.tokens", texts, 2);
+        set_texts(&kvs, "tokenizer.ggml.merges", texts, 0);
+        gguf_set_bool(&kvs, "tokenizer.ggml.add_bos_token", rows[i].adds);
+        char *json = rebuilt("tokenizer_config.json", &kvs);
+        if (CHECK_NAMED(json != NULL, rows[i].pre)) {
+            bool adds = strstr(json, "\"add_bos_token\": true") != NULL;
+            CHECK(adds == (rows[i].adds || rows[i].by_class));
+            CHECK((strstr(json, "LlamaTokenizerFast") != NULL) == rows[i].by_class);
+            CHECK((strstr(json, "\"unk_token\": null") != NULL) == rows[i].by_class);
+        }
+        free(json);
+        gguf_kvs_free(&kvs);
+    }
+}
+
 int main(void)
 {
+    beginning_by_class();
     moved_pieces();
     made_and_added();
     scores_of_pieces();

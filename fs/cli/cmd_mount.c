@@ -82,6 +82,7 @@ static bool mount_now(struct mounting *mounting, const char *source, struct sess
                       struct error *error)
 {
     struct mounter_device device = {.hold = -1};
+    session_block_signals();
     if (mountpoint_is_descriptor(mounting->mountpoint))
         device.device = atoi(mounting->mountpoint + strlen("/dev/fd/"));
     else if (!mounter_mount(mounting->mounter, source, &device, error))
@@ -106,15 +107,13 @@ static bool serve(struct mounting *mounting, struct tree *tree, const struct inv
     if (session_options.source == NULL)
         session_options.source = source != NULL ? source : path;
     struct error unused;
-    session_block_signals();
-    tree_prepare(tree, TREE_ROOT, NULL); /* await_notes() waits for these plans: the kernel mounts meanwhile */
     bool mounted = mount_now(mounting, session_options.source, &mount, error);
     struct session *session = mounted ? session_new(&served, &mount, &session_options, error) : NULL;
-    if (session != NULL)
+    if (session != NULL) {
         report_name(mounting->mountpoint);
+        tree_prepare(tree, TREE_ROOT, NULL); /* await_notes() waits for these plans, whose errors have the name */
+    }
     bool done = session != NULL && session_serve(session, &(struct session_events){ready, signalled, mounting}, error);
-    if (!done)
-        arrival_give_up();
     if (mounted && !done)
         mounter_detach(mounting->mounter, DETACH_LAZY, &unused);
     if (session != NULL)

@@ -11,9 +11,10 @@ enum {
     PART = 256 * 1024, /* bytes of the text that are in memory */
 };
 
-/* A long text on its way. A slice begins behind the object's '{' or a ',', and is taken to end before a ',' or '}' that
- * follows a '}', as late as it can. That is a guess; but what is valid as an object in brackets of its own is whole
- * members, and a text that consists of such slices is valid. Other texts are parsed as a whole. */
+/* A long text that is being read. A slice of it begins after the object's '{' or after a ','. find_slice() guesses
+ * where it ends: before the last ',' or '}' within SLICE bytes that follows a '}'. The guess is checked: if the slice,
+ * put in brackets, is a valid object, it consists of whole members, and if all slices do, the text is valid. Any other
+ * text is parsed as a whole. */
 struct slices {
     json_read_part *read;
     json_take_member *take;
@@ -46,7 +47,7 @@ static void release(void *context, void *memory)
 {
 }
 
-/* Reads what the part has room for behind what is left. */
+/* Moves the unparsed bytes to the beginning of the part, and fills the rest of it from the text. */
 static bool read_on(struct slices *slices)
 {
     size_t left = slices->end - slices->begin, more = slices->length - slices->n_read;

@@ -85,9 +85,10 @@ const struct view *dcp_chunk_view(struct dcp_chunks *chunks, struct source *file
 /* Reads the archive of a view of dcp_chunk_view(). */
 bool dcp_chunk_check(const struct view *view, struct error *error);
 
-/* Chunks that FileSystemWriter stores with SerializationFormat.SAFETENSORS: behind the objects of a file, one file of
- * safetensors with all the chunks that a process writes there, by the names of their tensors, to the end. torch does
- * not load these checkpoints itself. Source: torch/distributed/checkpoint/filesystem.py, _write_files_from_queue(). */
+/* Chunks that FileSystemWriter stores with SerializationFormat.SAFETENSORS. A file begins with Python objects; the rest
+ * of it is one safetensors file, which has each chunk that the process wrote there, under the name of its tensor. torch
+ * does not load these checkpoints itself. Source: torch/distributed/checkpoint/filesystem.py,
+ * _write_files_from_queue(). */
 struct dcp_parts;
 
 struct checkpoint;

@@ -39,7 +39,7 @@ static void write_record(struct buffer *out, const struct artifact_tensor *writt
     buffer_append_le(out, offset, 8);
 }
 
-/* Makes room for the tensors' records and the padding behind them. */
+/* Gives the buffer enough memory for the records of all tensors and the padding after them. */
 static void reserve_records(struct writing *writing)
 {
     const struct artifact *artifact = writing->artifact;

@@ -387,7 +387,8 @@ static const struct invalid_members {
     {"{\"a\":{\"b\":1,\n\"b\":1}}", "line 2: key 'b' appears twice in one object", 0},
 };
 
-/* A short text, and the same behind white space, whose members are parsed one by one. */
+/* json_read_members() gives the same members and errors for a short text and for one that white space makes long, which
+ * it parses in slices. */
 static void check_members(void)
 {
     struct error error = {""};
@@ -412,7 +413,8 @@ static void check_members(void)
     }
 }
 
-/* A member that is not taken ends the reading, unless the text is invalid behind it; either way each is taken once. */
+/* When take() refuses a member, its error is the result, unless the text is invalid after that member. No member that
+ * take() accepted is given to it again. */
 static void check_refused_members(void)
 {
     static const char valid[] = "{\"a\":{\"n\":[1,2]},\"b\":{\"n\":[1,3]},\"c\":{}}",
@@ -428,7 +430,8 @@ static void check_refused_members(void)
     }
 }
 
-/* Texts of many members that are taken as they are read in parts; and, behind one member more, as a whole. */
+/* A text of many members is read in parts, each once. A last member too long for a slice costs one reading more, of the
+ * whole text. */
 static void check_many_members(void)
 {
     enum { N_MEMBERS = 400000, LONGEST = 64 };
